@@ -1,0 +1,167 @@
+"""Every setting, once: a dataclass field is the command-line flag, the YAML key and the Python argument.
+
+This module imports nothing heavy, so that ``ssdvae --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from ssdvae.errors import UserError, shorten
+
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+
+
+def setting(default: Any, help: str) -> Any:
+    """A field with the sentence that explains it wherever it is shown."""
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What all groups of settings can do."""
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        return tuple(f.name for f in dataclasses.fields(cls))
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """These settings from a wider mapping: keys that belong to others are passed over."""
+        return cls(**{name: values[name] for name in cls.names() if name in values})
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """The named size, with changes: ``TrainSettings.preset("small", observe=0.5)``."""
+        return cls.of({**preset(name), **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as YAML and JSON have them."""
+        return {k: str(v) if isinstance(v, Path) else v for k, v in dataclasses.asdict(self).items()}
+
+    def _check(self, name: str, right: bool, expected: str) -> None:
+        if not right:
+            raise UserError(f"--{name.replace('_', '-')}: found {shorten(getattr(self, name))}, expected {expected}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareSettings(Settings):
+    """From documents to a corpus folder."""
+
+    events: int = setting(5, "events per document (M): the first ones are kept")
+    min_events: int = setting(1, "documents with fewer usable events are left out")
+    vocabulary: int = setting(40_000, "words (V), the most frequent of the training split")
+    frames: int = setting(500, "frames (F), the most frequent of the training split")
+    keep_frameless: bool = setting(False, "keep events without a frame, as always latent, instead of dropping them")
+    lowercase: bool = setting(True, "fold the words to lower case")
+    valid_share: float = setting(0.05, "share of documents for validation, when one file is split")
+    test_share: float = setting(0.05, "share of documents for testing, when one file is split")
+
+    def __post_init__(self) -> None:
+        self._check("events", self.events >= 1, "at least 1")
+        self._check("min_events", 1 <= self.min_events <= self.events, f"from 1 to {self.events}")
+        self._check("vocabulary", self.vocabulary >= 3, "at least 3: the missing word, the unknown one, and one more")
+        self._check("frames", self.frames >= 1, "at least 1")
+        for name in ("valid_share", "test_share"):
+            self._check(name, 0 <= getattr(self, name) < 1, "a share from 0 to 1")
+        self._check("test_share", self.valid_share + self.test_share < 1, "something to be left for training")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings(Settings):
+    """The shape of a model and the weights of its objective: what is needed to build it again."""
+
+    model: str = setting("ssdvae", "which model: ssdvae")
+    embedding: int | None = setting(None, "width of the word vectors; by default that of --vectors, else 300")
+    hidden: int = setting(512, "width of each GRU layer and direction, and of the frame embeddings")
+    layers: int = setting(2, "GRU layers")
+    attention: Literal["addition", "concatenation"] = setting("addition", "how query and context are joined")
+    temperature: float = setting(0.5, "temperature of the Gumbel-Softmax (τ)")
+    samples: int = setting(1, "frame chains drawn for each document in training (S)")
+    entropy_weight: float = setting(0.1, "weight of the entropy of the frames (α_q)")
+    frame_weight: float = setting(0.1, "weight of predicting the observed frames (α_c)")
+    normalize: Literal["word", "document"] = setting(
+        "word", "word: the two weights count per word of the document; document: the formula as printed"
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "layers", "samples"):
+            self._check(name, getattr(self, name) >= 1, "at least 1")
+        self._check("embedding", self.embedding is None or self.embedding >= 1, "at least 1")
+        self._check("temperature", self.temperature > 0, "a number above 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings(ModelSettings):
+    """A training run: the model, and how it is trained."""
+
+    observe: float = setting(0.9, "chance that a training frame is observed (ε)")
+    vectors: Path | None = setting(None, "pretrained word vectors: GloVe or word2vec text, plain, .gz or .zip")
+    batch: int = setting(100, "documents per step, over all processes")
+    learning_rate: float = setting(1e-3, "step size of Adam")
+    clip: float = setting(5.0, "largest norm of the gradient")
+    epochs: int = setting(40, "passes over the training split, at most")
+    patience: int = setting(10, "validations without improvement before stopping")
+    validate_steps: int | None = setting(None, "steps between validations; by default one epoch")
+    save_minutes: float = setting(5.0, "minutes between checkpoints; every validation saves one too")
+    seed: int = setting(1, "seed of the weights, the order, the masks and the noise")
+    precision: Literal["no", "bf16", "fp16"] = setting("no", "mixed precision")
+    tensorboard: bool = setting(False, "also write TensorBoard events (extra: tensorboard)")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("observe", 0 <= self.observe <= 1, "a chance from 0 to 1")
+        for name in ("batch", "epochs", "patience"):
+            self._check(name, getattr(self, name) >= 1, "at least 1")
+        self._check("validate_steps", self.validate_steps is None or self.validate_steps >= 1, "at least 1")
+        for name in ("learning_rate", "clip"):
+            self._check(name, getattr(self, name) > 0, "a number above 0")
+        self._check("save_minutes", self.save_minutes >= 0, "0 (after every step) or more")
+        self._check("seed", self.seed >= 0, "0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateSettings(Settings):
+    """How a trained model is measured."""
+
+    split: Split = setting("valid", "which split of the corpus")
+    bound_samples: int = setting(10, "hard frame chains per document behind ppl_bound")
+    eval_batch: int = setting(200, "documents scored at once")
+    eval_seed: int = setting(1, "seed of the frames that are drawn")
+
+    def __post_init__(self) -> None:
+        for name in ("bound_samples", "eval_batch"):
+            self._check(name, getattr(self, name) >= 1, "at least 1")
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "tiny": {
+        "vocabulary": 2_000,
+        "frames": 200,
+        "embedding": 32,
+        "hidden": 32,
+        "layers": 1,
+        "batch": 32,
+    },
+    "small": {"vocabulary": 10_000, "frames": 500, "hidden": 256, "layers": 2, "batch": 100},
+    "paper": {
+        "vocabulary": 40_000,
+        "frames": 500,
+        "embedding": 300,
+        "hidden": 512,
+        "layers": 2,
+        "batch": 100,
+    },
+}
+"""Named sizes; each command takes from one what it knows."""
+
+
+def preset(name: str) -> dict[str, Any]:
+    if name not in PRESETS:
+        raise UserError(f"no preset {name!r}; there are: {', '.join(PRESETS)}")
+    return PRESETS[name]

@@ -1,0 +1,1 @@
+"""From files of events to batches of tensors."""

@@ -1,0 +1,118 @@
+"""Batches of tensors, and the randomness that goes with them.
+
+Everything random is a function of the run's seed and of what it is for (weights, order, masks, the noise of
+step n), never of how many numbers were drawn before. That is why a resumed run needs no saved generator, and
+why two processes draw what one would.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ssdvae.data.corpus import Documents
+
+
+def generator(seed: int, *purpose: str | int) -> torch.Generator:
+    """A generator for one purpose: ``generator(seed, "noise", step)``."""
+    digest = hashlib.blake2b(repr((seed, *purpose)).encode(), digest_size=8).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest, "big") >> 1)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Random numbers for some rows of a larger batch.
+
+    All ``size`` rows are drawn and ``rows`` of them are kept, so that the numbers of a document do not depend
+    on how the batch is shared out; and drawn on the CPU, so that they do not depend on the device.
+    """
+
+    generator: torch.Generator
+    size: int
+    rows: slice | None = None
+
+    def uniform(self, *shape: int, device: torch.device | str = "cpu") -> Tensor:
+        draws = torch.rand((self.size, *shape), generator=self.generator)
+        return (draws if self.rows is None else draws[self.rows]).to(device)
+
+    def gumbel(self, *shape: int, device: torch.device | str = "cpu") -> Tensor:
+        """Draws from Gumbel(0, 1): −log(−log u)."""
+        # The smallest positive float stands in for u = 0, whose logarithm is −∞.
+        u = self.uniform(*shape, device=device).clamp_min_(torch.finfo(torch.float32).tiny)
+        return -torch.log(-torch.log(u))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some documents. Events beyond a document's length are padding: ``mask`` is False and nothing looks at them."""
+
+    tokens: Int[Tensor, "B M 4"]
+    frames: Int[Tensor, "B M"]
+    observed: Int[Tensor, "B M"]
+    mask: Bool[Tensor, "B M"]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def words(self) -> Int[Tensor, " B"]:
+        """Words of each document."""
+        return 4 * self.mask.sum(1)
+
+    def to(self, device: torch.device | str) -> Batch:
+        return Batch(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
+
+
+def hide(documents: Documents, observe: float, seed: int) -> NDArray[np.int32]:
+    """The observed frames I: each frame is kept with the chance ε = ``observe``, else −1.
+
+    Drawn once per run. The draws do not depend on ε, so what is observed at a lower ε is at a higher one too.
+    """
+    draws = torch.rand(documents.frames.shape, generator=generator(seed, "masks")).numpy()
+    return np.where(draws < observe, documents.frames, -1).astype(np.int32)
+
+
+def collate(documents: Documents, rows: NDArray[np.int64], observed: NDArray[np.int32] | None = None) -> Batch:
+    """The documents ``rows``, cut to the longest of them; nothing is observed unless ``observed`` says so."""
+    lengths = documents.lengths[rows]
+    events = int(lengths.max())
+    frames = torch.from_numpy(documents.frames[rows, :events]).long()
+    return Batch(
+        tokens=torch.from_numpy(documents.tokens[rows, :events]).long(),
+        frames=frames,
+        observed=torch.full_like(frames, -1)
+        if observed is None
+        else torch.from_numpy(observed[rows, :events]).long(),
+        mask=torch.arange(events) < torch.from_numpy(lengths)[:, None],
+    )
+
+
+def epoch_batches(count: int, batch: int, seed: int, epoch: int) -> list[NDArray[np.int64]]:
+    """The rows of each batch of one epoch: a permutation, cut into parts whose sizes differ by at most one.
+
+    Equal parts, rather than full batches and a rest, because a tiny last batch has a noisy gradient and may
+    not go round all processes.
+    """
+    order = torch.randperm(count, generator=generator(seed, "order", epoch)).numpy()
+    return np.array_split(order, -(-count // batch))
+
+
+def in_order(count: int, batch: int) -> Iterator[NDArray[np.int64]]:
+    """Rows one after another, as evaluation takes them."""
+    for start in range(0, count, batch):
+        yield np.arange(start, min(start + batch, count))
+
+
+def share(rows: NDArray[np.int64], process: int, processes: int) -> slice:
+    """The part of a batch that one of several processes takes."""
+    start, stop = (len(rows) * p // processes for p in (process, process + 1))
+    return slice(start, stop)
+
+

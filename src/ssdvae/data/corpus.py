@@ -1,0 +1,116 @@
+"""The corpus folder: what `prepare` writes and everything after it reads.
+
+    train.arrow valid.arrow test.arrow   one row per document (Arrow streams; `datasets.Dataset.from_file`
+                                         and `pyarrow.ipc.open_stream` read them too)
+    vocab.json frames.json               words and frames of the training split
+    manifest.json                        where it came from, counts, settings
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ssdvae.config import SPLITS, Split
+from ssdvae.data.events import Document, Event, MISSING
+from ssdvae.data.vocabulary import Inventory, Vocabulary
+from ssdvae.errors import DataError, UserError
+
+FORMAT = 1
+
+
+def schema(events: int) -> pa.Schema:
+    """One row: words and frames padded to the same number of events; −1 where there is no frame."""
+    return pa.schema(
+        [
+            ("id", pa.string()),
+            ("length", pa.int32()),
+            ("tokens", pa.list_(pa.int32(), events * 4)),
+            ("frames", pa.list_(pa.int32(), events)),
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Documents:
+    """One split in numbers."""
+
+    ids: pa.ChunkedArray
+    tokens: NDArray[np.int32]  # N M 4
+    frames: NDArray[np.int32]  # N M, −1 where there is none
+    lengths: NDArray[np.int32]  # N
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+class Corpus:
+    """A corpus folder, opened for reading."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        path = self.folder / "manifest.json"
+        if not path.is_file():
+            raise UserError(f"{folder} is not a corpus folder: it has no manifest.json\nmake one with `ssdvae prepare`")
+        try:
+            self.manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            found = self.manifest["format"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(path, None, str(error), "a manifest that `ssdvae prepare` wrote") from error
+        if found != FORMAT:
+            raise DataError(path, None, f"format {found}", f"format {FORMAT}", "prepare the corpus again")
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary.load(self.folder / "vocab.json")
+
+    @cached_property
+    def frames(self) -> Inventory:
+        return Inventory.load(self.folder / "frames.json")
+
+    @property
+    def events(self) -> int:
+        """Events per document, at most (M)."""
+        return int(self.manifest["settings"]["events"])
+
+    def split(self, name: Split) -> Documents:
+        if name not in SPLITS:
+            raise UserError(f"no split {name!r}; there are: {', '.join(SPLITS)}")
+        path = self.folder / f"{name}.arrow"
+        try:
+            with pa.memory_map(str(path)) as source:
+                table = pa.ipc.open_stream(source).read_all()
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DataError(path, None, str(error), "a split that `ssdvae prepare` wrote") from error
+        if not len(table):
+            raise UserError(f"{path} has no documents")
+        events = self.events
+
+        def column(key: str, *shape: int) -> NDArray[np.int32]:
+            chunks = table.column(key).combine_chunks()
+            values = chunks if key == "length" else chunks.flatten()
+            return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(len(table), *shape)
+
+        return Documents(table.column("id"), column("tokens", events, 4), column("frames", events), column("length"))
+
+    def documents(self, name: Split) -> Iterator[Document]:
+        """The documents of a split as they were prepared: words that are not in the vocabulary are ``<unk>``."""
+        split = self.split(name)
+        for id, words, frames, length in zip(split.ids, split.tokens, split.frames, split.lengths, strict=True):
+            yield Document(
+                id.as_py(), tuple(self.event(words[m], int(frames[m])) for m in range(length))
+            )
+
+    def event(self, tokens: NDArray[np.int32], frame: int = -1) -> Event:
+        words = [self.vocabulary.name(int(t)) for t in tokens]
+        verb, *rest = words
+        subj, obj, mod = (None if word == MISSING else word for word in rest)
+        return Event(verb, subj, obj, mod, None if frame < 0 else self.frames.name(frame))

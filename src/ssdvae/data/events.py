@@ -1,0 +1,80 @@
+"""Events and documents: the only form in which data enters the system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ssdvae.errors import Malformed, shorten
+
+SLOTS = ("verb", "subj", "obj", "mod")
+"""The four places of an event, in the order in which they are read and written."""
+
+MISSING = "None"
+"""The word that stands in an empty slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Who did what to whom: a verb with its subject, object and modifier, and perhaps its frame.
+
+    An empty slot is ``None`` here and the word ``MISSING`` for the model. ``frame`` is a name from
+    any label set, or ``None`` where it is not known.
+    """
+
+    verb: str
+    subj: str | None = None
+    obj: str | None = None
+    mod: str | None = None
+    frame: str | None = None
+
+    @property
+    def words(self) -> tuple[str, str, str, str]:
+        """The four words that the model sees."""
+        return (self.verb, self.subj or MISSING, self.obj or MISSING, self.mod or MISSING)
+
+    def __str__(self) -> str:
+        return " ".join(self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Events in the order of the text."""
+
+    id: str
+    events: tuple[Event, ...]
+
+
+def event_from_record(record: object) -> Event:
+    """An event from a mapping with the keys of ``SLOTS`` and ``frame``; other keys are passed over."""
+    if not isinstance(record, Mapping):
+        raise Malformed(shorten(record), 'an event such as {"verb": "met", "subj": "she", "frame": …}')
+    values = {}
+    for key in (*SLOTS, "frame"):
+        value = record.get(key)
+        if value is not None and not isinstance(value, str):
+            raise Malformed(f"{shorten(value)} under {key!r}", "a word in quotes, or null")
+        # A slot is one word to the model: "as of" becomes "as_of", and an empty slot is a missing one.
+        word = "_".join(value.split()) if value else ""
+        values[key] = None if word in ("", MISSING) else word
+    if values["verb"] is None:
+        raise Malformed(f"no verb in {shorten(dict(record))}", "every event to have a verb")
+    return Event(**values)  # type: ignore[arg-type]  # the verb was just seen not to be None
+
+
+def document_from_record(record: object) -> Document:
+    """A document from ``{"id": …, "events": [event, …]}``."""
+    if not isinstance(record, Mapping):
+        raise Malformed(shorten(record), 'a document such as {"id": "a", "events": [{"verb": "met"}]}')
+    if "id" not in record or not isinstance(record["id"], str | int) or isinstance(record["id"], bool):
+        raise Malformed(f"the id {shorten(record.get('id'))}", "a word or a number that names the document")
+    events = record.get("events")
+    if not isinstance(events, list | tuple):
+        raise Malformed(f"{shorten(events)} under 'events'", "a list of events")
+    return Document(str(record["id"]), tuple(event_from_record(event) for event in events))
+
+
+def document_to_record(document: Document) -> dict[str, Any]:
+    """The inverse of ``document_from_record``."""
+    return {"id": document.id, "events": [asdict(event) for event in document.events]}

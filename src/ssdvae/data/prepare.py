@@ -1,0 +1,219 @@
+"""From documents to a corpus folder: choose events, count words and frames, write numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ssdvae import __version__
+from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.data.corpus import FORMAT, Corpus, schema
+from ssdvae.data.events import SLOTS, Document, Event
+from ssdvae.data.files import explained, sha256
+from ssdvae.data.readers import Skipped, read_documents
+from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
+from ssdvae.errors import UserError
+
+ROWS = 4096
+"""Documents per record batch: what is held in memory while writing."""
+
+Progress = Callable[[Iterable[Document], str], Iterable[Document]]
+"""Shows that documents go by."""
+
+
+def split_of(id: str, settings: PrepareSettings) -> Split:
+    """The split of a document: by its name alone, so that it stays there when the file grows."""
+    draw = int.from_bytes(hashlib.blake2b(id.encode(), digest_size=8).digest(), "big") / 2**64
+    if draw < settings.valid_share:
+        return "valid"
+    return "test" if draw < settings.valid_share + settings.test_share else "train"
+
+
+def usable(document: Document, settings: PrepareSettings, frames: Inventory | None = None) -> list[Event]:
+    """The first M events that have a frame (or, with ``keep_frameless``, the first M).
+
+    Frameless events are dropped before cutting, so that a document gets no shorter than it must.
+    With ``frames``, a frame outside the inventory counts as none.
+    """
+    events = []
+    for event in document.events:
+        known = event.frame is not None and (frames is None or event.frame in frames)
+        if known or settings.keep_frameless:
+            events.append(event)
+            if len(events) == settings.events:
+                break
+    return events
+
+
+def words_of(event: Event, settings: PrepareSettings) -> tuple[str, ...]:
+    if not settings.lowercase:
+        return event.words
+    # The word for an empty slot is not folded: it is no word of the text.
+    return tuple(word if getattr(event, slot) is None else word.lower() for slot, word in zip(SLOTS, event.words))
+
+
+class _Source:
+    """Where the documents of each split come from; read twice, once to count and once to write."""
+
+    def __init__(
+        self,
+        sources: Path | Mapping[Split, Path],
+        settings: PrepareSettings,
+        format: str | None,
+        skip_bad: bool,
+        progress: Progress,
+    ) -> None:
+        self.sources, self.settings, self.format, self.progress = sources, settings, format, progress
+        self.skip_bad = skip_bad
+        self.skipped: dict[str, Skipped] = {}
+
+    @property
+    def paths(self) -> list[Path]:
+        return [self.sources] if isinstance(self.sources, Path) else list(self.sources.values())
+
+    def read(self, split: Split, label: str) -> Iterator[Document]:
+        path = self.sources if isinstance(self.sources, Path) else self.sources[split]
+        skipped = Skipped() if self.skip_bad else None
+        if skipped is not None:
+            self.skipped[str(path)] = skipped
+        documents = read_documents(path, format=self.format, skip_bad=skipped)
+        for document in self.progress(documents, f"{label} {split}"):
+            if not isinstance(self.sources, Path) or split_of(document.id, self.settings) == split:
+                yield document
+
+
+def prepare(
+    sources: Path | Mapping[Split, Path],
+    out: Path,
+    settings: PrepareSettings | None = None,
+    *,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: Progress = lambda documents, _: documents,
+) -> Corpus:
+    """Write a corpus folder from one file, split by document id, or from one file for each split.
+
+    Vocabularies are counted on the training split only. The folder appears when it is complete.
+    """
+    settings = settings or PrepareSettings()
+    if not isinstance(sources, Path) and (missing := [s for s in SPLITS if s not in sources]):
+        raise UserError(f"no file for the split {missing[0]!r}; give one file to be split, or one for each split")
+    if out.exists():
+        raise UserError(f"{out} is already there; remove it, or choose another --out")
+    source = _Source(sources, settings, format, skip_bad, progress)
+    hashes = {str(path): sha256(path) for path in source.paths}
+
+    frames = _count_frames(source.read("train", "counting frames"), settings)
+    if not len(frames):
+        raise UserError(
+            f"no event of the training split has a frame ({', '.join(map(str, source.paths))})\n"
+            "add frames to some events; --keep-frameless keeps the others"
+        )
+    vocabulary = _count_words(source.read("train", "counting words"), settings, frames)
+
+    temporary = out.with_name(f".{out.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    with explained(out, "write"):
+        temporary.mkdir(parents=True)
+        try:
+            vocabulary.save(temporary / "vocab.json")
+            frames.save(temporary / "frames.json")
+            counts = {
+                split: _write_split(
+                    temporary / f"{split}.arrow", source.read(split, "writing"), settings, vocabulary, frames
+                )
+                for split in SPLITS
+            }
+            manifest = {
+                "format": FORMAT,
+                "version": __version__,
+                "sources": [{"path": path, "sha256": digest} for path, digest in hashes.items()],
+                "settings": settings.to_dict(),
+                "words": len(vocabulary),
+                "frames": len(frames),
+                "splits": counts,
+                "skipped": {path: skipped.count for path, skipped in source.skipped.items()},
+                "sha256": {p.name: sha256(p) for p in sorted(temporary.iterdir())},
+            }
+            (temporary / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+            if not counts["train"]["documents"]:
+                raise UserError("no documents are left for training; is --min-events too high?")
+            temporary.rename(out)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return Corpus(out)
+
+
+def _count_frames(documents: Iterable[Document], settings: PrepareSettings) -> Inventory:
+    counter: Counter[str] = Counter()
+    for document in documents:
+        counter.update(event.frame for event in usable(document, settings) if event.frame is not None)
+    return Inventory.most_frequent(counter, settings.frames)
+
+
+def _count_words(documents: Iterable[Document], settings: PrepareSettings, frames: Inventory) -> Vocabulary:
+    counter: Counter[str] = Counter()
+    for document in documents:
+        events = usable(document, settings, frames)
+        if len(events) >= settings.min_events:
+            for event in events:
+                counter.update(words_of(event, settings))
+    # <unk> in the source is the unknown word, not a word of its own.
+    kept = Vocabulary.from_counts(counter, settings.vocabulary)
+    counts = list(kept.counts)
+    counts[kept.unknown] = counter.total() - sum(n for name, n in zip(kept.names, counts) if name != UNKNOWN)
+    return Vocabulary(kept.names, counts)
+
+
+def _write_split(
+    path: Path,
+    documents: Iterable[Document],
+    settings: PrepareSettings,
+    vocabulary: Vocabulary,
+    frames: Inventory,
+) -> dict[str, int]:
+    """One Arrow stream, written a block of rows at a time; returns what there was to count."""
+    counts: Counter[str] = Counter(
+        dict.fromkeys(("read", "documents", "too_short", "events", "frameless_events", "unknown_words"), 0)
+    )
+    layout = schema(settings.events)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, layout) as writer:
+        rows: list[dict[str, Any]] = []
+        for document in documents:
+            counts["read"] += 1
+            events = usable(document, settings, frames)
+            if len(events) < settings.min_events:
+                counts["too_short"] += 1
+                continue
+            row = _row(document.id, events, settings, vocabulary, frames)
+            rows.append(row)
+            counts["documents"] += 1
+            counts["events"] += len(events)
+            counts["frameless_events"] += row["frames"][: len(events)].count(-1)
+            counts["unknown_words"] += row["tokens"][: 4 * len(events)].count(vocabulary.unknown)
+            if len(rows) == ROWS:
+                writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=layout))
+                rows.clear()
+        if rows:
+            writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=layout))
+    return dict(counts)
+
+
+def _row(
+    id: str, events: Sequence[Event], settings: PrepareSettings, vocabulary: Vocabulary, frames: Inventory
+) -> dict[str, Any]:
+    padding = settings.events - len(events)
+    tokens = [token for event in events for token in vocabulary.word_ids(words_of(event, settings))]
+    return {
+        "id": id,
+        "length": len(events),
+        "tokens": tokens + [0] * (4 * padding),
+        "frames": [frames.id(event.frame) for event in events] + [-1] * padding,
+    }

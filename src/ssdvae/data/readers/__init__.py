@@ -1,0 +1,92 @@
+"""Documents from files. A new format is a function like the others and one line in each table."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from ssdvae.data.events import Document
+from ssdvae.data.files import AnyPath, Report, explained, stop
+from ssdvae.data.readers.jsonl import read_jsonl, write_jsonl
+from ssdvae.data.readers.official import read_official
+from ssdvae.data.readers.tabular import read_csv, read_parquet
+from ssdvae.errors import DataError, UserError
+
+__all__ = ["READERS", "Reader", "Report", "Skipped", "guess_format", "read_documents", "write_jsonl"]
+
+
+class Reader(Protocol):
+    """Documents one after another; whatever can be passed over is told to ``report`` first."""
+
+    def __call__(self, path: Path, report: Report) -> Iterator[Document]: ...
+
+
+READERS: dict[str, Reader] = {
+    "jsonl": read_jsonl,
+    "csv": read_csv,
+    "parquet": read_parquet,
+    "official": read_official,
+}
+
+ENDINGS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    "_tup.txt": "official",
+}
+
+
+@dataclass
+class Skipped:
+    """A report that counts what is bad and goes on."""
+
+    count: int = 0
+    messages: list[str] = field(default_factory=list)
+    keep: int = 5
+
+    def __call__(self, error: DataError) -> None:
+        self.count += 1
+        if len(self.messages) < self.keep:
+            self.messages.append(str(error))
+
+    def __str__(self) -> str:
+        if not self.count:
+            return "no bad lines"
+        if self.count == 1:
+            return f"skipped 1 bad line: {self.messages[0]}"
+        return f"skipped {self.count} bad lines, the first: {self.messages[0]}"
+
+
+def guess_format(path: AnyPath) -> str:
+    """The name in ``READERS`` that goes with the name of a file."""
+    with explained(path, "read"):
+        # A wrong path is the likelier mistake, so it is told before a strange name is.
+        os.stat(path)
+        if os.path.isdir(path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    name = Path(path).name.lower().removesuffix(".gz")
+    for ending, choice in ENDINGS.items():
+        if name.endswith(ending):
+            return choice
+    known = ", ".join(ENDINGS)
+    raise UserError(
+        f"cannot tell the format of {path} from its name, which ends in none of {known}\n"
+        f"name the format; there are: {', '.join(READERS)}"
+    )
+
+
+def read_documents(
+    path: AnyPath, format: str | None = None, skip_bad: Skipped | None = None
+) -> Iterator[Document]:
+    """The documents of a file; the first bad line raises, unless ``skip_bad`` is there to count them."""
+    choice = format or guess_format(path)
+    if choice not in READERS:
+        raise UserError(f"no format {choice!r}; there are: {', '.join(READERS)}")
+    return READERS[choice](Path(path), stop if skip_bad is None else skip_bad)

@@ -1,0 +1,58 @@
+"""JSON Lines: one document per line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ssdvae.data.events import Document, document_from_record, document_to_record
+from ssdvae.data.files import AnyPath, Report, atomic_write, text_lines, writing_text
+from ssdvae.errors import DataError, Malformed
+
+EXPECTED = "one JSON document on each line"
+
+
+def read_jsonl(path: Path, report: Report) -> Iterator[Document]:
+    """The documents of a file; blank lines are passed over."""
+    for number, text in text_lines(path, report):
+        if not text.strip():
+            continue
+        try:
+            document = _document(text)
+        except Malformed as error:
+            # The two other ways to lay out JSON, of which the first line is all that can be understood.
+            spread = number == 1 and text.strip() in ("[", "{")
+            hint = "is this one JSON value over many lines? jq -c '.[]' turns a list into lines"
+            report(DataError(path, number, error.found, error.expected, hint if spread else ""))
+        else:
+            yield document
+
+
+def _document(text: str) -> Document:
+    try:
+        record = json.loads(text)
+        # Half a surrogate pair can be escaped in JSON, but such a word could never be written again.
+        if "\\ud" in text.lower():
+            json.dumps(record, ensure_ascii=False).encode()
+        return document_from_record(record)
+    except json.JSONDecodeError as error:
+        raise Malformed(f"{error.msg} at column {error.colno}", EXPECTED) from error
+    except UnicodeEncodeError as error:
+        raise Malformed("half of a surrogate pair (an escape such as \\ud800)", "whole characters") from error
+    except RecursionError as error:
+        raise Malformed("brackets within brackets, too deep to read", EXPECTED) from error
+    except Malformed:
+        raise
+    except ValueError as error:  # a number with thousands of digits
+        raise Malformed(str(error), EXPECTED) from error
+
+
+def write_jsonl(path: AnyPath, documents: Iterable[Document]) -> int:
+    """Write documents one by one; returns how many. If anything fails, an old file stays as it was."""
+    count = 0
+    with atomic_write(path) as temporary, writing_text(temporary) as file:
+        for document in documents:
+            file.write(json.dumps(document_to_record(document), ensure_ascii=False) + "\n")
+            count += 1
+    return count

@@ -1,0 +1,187 @@
+"""Tables with one row per event: CSV (also with tabs or semicolons) and Parquet.
+
+The rows of a document stand together, in the order of the text. A bad row that is passed over is as if it
+were not there: the document keeps its other events.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ssdvae.data.events import Document, Event, document_from_record
+from ssdvae.data.files import Report, open_bytes, text_lines
+from ssdvae.errors import DataError, Malformed, UserError, shorten
+
+# What a column means, and the names it may have, the most telling first: a table that has both
+# "document" and "id" is likely to number its events with the latter.
+COLUMNS = {
+    "document": ("document", "doc", "doc_id", "document_id", "id"),
+    "verb": ("verb",),
+    "subj": ("subj", "subject"),
+    "obj": ("obj", "object"),
+    "mod": ("mod", "modifier"),
+    "frame": ("frame",),
+}
+NEEDED = ("document", "verb")
+
+Row = tuple[int, dict[str, Any]]
+"""The place of a row in its file, and its cells by their meaning."""
+
+
+def read_csv(path: Path, report: Report) -> Iterator[Document]:
+    """The documents of a table in text."""
+    return _documents(path, _csv_rows(path, report), report, unit="line")
+
+
+def read_parquet(path: Path, report: Report) -> Iterator[Document]:
+    """The documents of a table in Parquet."""
+    return _documents(path, _parquet_rows(path), report, unit="row")
+
+
+def _documents(path: Path, rows: Iterator[Row], report: Report, unit: str) -> Iterator[Document]:
+    """Put the events of each document together, holding one document and the ids seen so far."""
+    seen: set[str] = set()
+    current: str | None = None
+    events: list[Event] = []
+    for number, cells in rows:
+        name = cells.pop("document")
+        try:
+            row = document_from_record({"id": None if name == "" else name, "events": [cells]})
+        except Malformed as error:
+            report(DataError(path, number, error.found, error.expected, unit=unit))
+            continue
+        if row.id != current:
+            if current is not None and events:
+                yield Document(current, tuple(events))
+            current, events = row.id, []
+            again = row.id in seen
+            seen.add(row.id)
+            if again:
+                found = f"document {shorten(row.id)} again, after another document"
+                hint = "sort the table by document, keeping the order of the events"
+                expected = "the rows of a document to stand together"
+                report(DataError(path, number, found, expected, hint, unit=unit))
+        if not again:
+            events.extend(row.events)
+    if current is not None and events:
+        yield Document(current, tuple(events))
+
+
+def _places(path: Path, names: Sequence[str]) -> dict[str, int]:
+    """Where each column stands in the table."""
+    plain = [name.strip().lower() for name in names]
+    places = {}
+    for meaning, accepted in COLUMNS.items():
+        for name in accepted:
+            if plain.count(name) > 1:
+                raise DataError(path, None, f"{plain.count(name)} columns {name!r}", "each column once")
+            if name in plain:
+                places[meaning] = plain.index(name)
+                break
+    if any(meaning not in places for meaning in NEEDED):
+        hint = f"the columns may be: {', '.join(COLUMNS)}; all but {' and '.join(NEEDED)} may be left out"
+        found = f"the columns {', '.join(names[:20])}" if names else "no columns"
+        raise DataError(path, None, shorten_text(found), f"the columns {' and '.join(NEEDED)}", hint)
+    return places
+
+
+def shorten_text(text: str, width: int = 200) -> str:
+    """A list of names, short enough for a message."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _csv_rows(path: Path, report: Report) -> Iterator[Row]:
+    table = _csv_cells(path, report)
+    _, names = next(table, (0, []))
+    places = _places(path, names)
+    for number, cells in table:
+        yield number, {meaning: cells[place] for meaning, place in places.items()}
+
+
+def _csv_cells(path: Path, report: Report) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each row, the header first, with the line on which the row begins.
+
+    A cell in quotes may go on over many lines. So a quote mark that is never closed swallows good rows;
+    these are given back and read again, and one bad line costs one line.
+    """
+    lines = text_lines(path, report)
+    given_back: deque[tuple[int, str]] = deque()
+    taken: list[tuple[int, str]] = []
+
+    def take() -> str:
+        line = given_back.popleft() if given_back else next(lines, None)
+        if line is None:
+            return ""
+        taken.append(line)
+        return line[1]
+
+    delimiter, width = "", 0
+    while text := take():
+        if not text.strip():
+            taken.clear()
+            continue
+        # The header has no text but the names of the columns, so what it has most of is what parts them.
+        delimiter = delimiter or max(",\t;", key=text.count)
+        given_back.appendleft(taken.pop())
+        problem = ""
+        try:
+            cells = next(csv.reader(iter(take, ""), delimiter=delimiter, strict=True))
+        except csv.Error as error:
+            problem, expected = f"a row that cannot be parted into cells ({error})", "a row of a CSV table"
+        else:
+            width = width or len(cells)
+            if len(cells) != width:
+                problem, expected = f"{len(cells)} cells", f"{width}, as in the header"
+        number = taken[0][0]
+        if problem:
+            given_back.extendleft(reversed(taken[1:]))
+            hint = 'a cell with a comma or a quote mark is put in quotes, with each " in it written twice'
+            report(DataError(path, number, problem, expected, hint))
+        else:
+            yield number, cells
+        taken.clear()
+
+
+def _parquet_rows(path: Path) -> Iterator[Row]:
+    # Only who reads Parquet waits for its library to load.
+    import pyarrow
+    from pyarrow import parquet
+
+    with open_bytes(path) as file:
+        try:
+            table = parquet.ParquetFile(file)
+            names = table.schema_arrow.names
+            places = _places(path, names)
+            wanted = [names[place] for place in places.values()]
+            number = 0
+            for batch in table.iter_batches(batch_size=8192, columns=wanted):
+                columns = [_values(batch.column(name)) for name in wanted]
+                for cells in zip(*columns, strict=True):
+                    number += 1
+                    yield number, dict(zip(places, cells, strict=True))
+        except UserError:
+            raise
+        except (pyarrow.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
+            found = f"data that cannot be read ({shorten_text(str(error))})"
+            hint = "the file is cut short, damaged or misnamed: make or download it again"
+            raise DataError(path, None, found, "a Parquet file", hint) from error
+
+
+def _values(column: Any) -> list[Any]:
+    """The cells of a Parquet column; one that is not UTF-8 stays bytes, which are not taken for a word."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        import pyarrow
+
+        values = column.cast(pyarrow.binary()).to_pylist()
+        for place, value in enumerate(values):
+            try:
+                values[place] = value.decode() if value is not None else None
+            except UnicodeDecodeError:
+                continue
+    return values

@@ -1,0 +1,122 @@
+"""Word vectors in the text format of GloVe and word2vec: ``word number number …`` on each line."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssdvae.data.files import AnyPath, byte_lines
+from ssdvae.errors import DataError, Malformed, UserError, shorten
+
+PEEK = 100
+"""How many lines are looked at to learn the number of columns."""
+
+Line = tuple[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """A row for each word asked for: its vector if the file has one, else zeros."""
+
+    matrix: NDArray[np.float32]
+    found: NDArray[np.bool_]
+
+    @property
+    def coverage(self) -> float:
+        """The share of the words that have a vector."""
+        return float(self.found.mean()) if len(self.found) else 1.0
+
+
+def read_vectors(path: AnyPath, words: Sequence[str]) -> Vectors:
+    """The vectors of ``words`` from a text file, plain, .gz or .zip.
+
+    A word with capitals that the file lacks gets the vector of its lower-cased form. Of a word that stands
+    twice in the file the first vector counts.
+    """
+    # All in bytes: the words wanted are encoded once, instead of decoding millions that are not.
+    wanted = {_key(form) for word in words for form in (word, word.lower())}
+    heads = {key.split(None, 1)[0] for key in wanted if key.strip()}
+    dimension, lines = _dimension(path, byte_lines(path, archives=True))
+    rows: dict[bytes, NDArray[np.float32]] = {}
+    for number, line in lines:
+        head = line.split(None, 1)[:1]
+        if not head or head[0] not in heads:
+            continue
+        try:
+            key, numbers = _split(line, dimension, wanted)
+            if key in wanted and key not in rows:
+                rows[key] = _vector(numbers)
+        except Malformed as error:
+            raise DataError(path, number, error.found, error.expected) from error
+    if len(words) and not rows:
+        raise UserError(
+            f"{path}: none of the {len(words)} words has a vector here, for example {shorten(words[0])}\n"
+            "is it a file of word vectors, in the language of the data?"
+        )
+    matrix = np.zeros((len(words), dimension), dtype=np.float32)
+    found = np.zeros(len(words), dtype=np.bool_)
+    for place, word in enumerate(words):
+        row = rows.get(_key(word), rows.get(_key(word.lower())))
+        if row is not None:
+            matrix[place], found[place] = row, True
+    return Vectors(matrix, found)
+
+
+def _key(word: str) -> bytes:
+    return word.encode("utf-8", "surrogatepass")
+
+
+def _dimension(path: AnyPath, lines: Iterator[Line]) -> tuple[int, Iterator[Line]]:
+    """How many numbers follow each word, and the lines that have words."""
+    first = list(islice(lines, PEEK))
+    if not any(line.strip() for _, line in first):
+        raise DataError(path, None, "no vectors", "a word and its numbers on each line")
+    header = first[0][1].split()
+    if len(header) == 2 and all(re.fullmatch(rb"[1-9][0-9]{0,8}", number) for number in header):
+        return int(header[1]), chain(first[1:], lines)
+    # A word with a space in it makes a line longer, so it takes more than one line to know.
+    widths = Counter(len(line.split()) for _, line in first if line.strip())
+    dimension = widths.most_common(1)[0][0] - 1
+    if not dimension:
+        raise DataError(path, first[0][0], "a word without numbers", "a word and its numbers on each line")
+    return dimension, chain(first, lines)
+
+
+def _split(line: bytes, dimension: int, wanted: set[bytes]) -> tuple[bytes, list[bytes]]:
+    """The word and its numbers. The word may have spaces, so the numbers are counted from the right."""
+    key, *numbers = line.strip().rsplit(None, dimension)
+    head, *rest = key.split()
+    count = len(numbers)
+    if rest and key not in wanted and not _is_number(head) and all(map(_is_number, rest)):
+        count += len(rest)  # "the 0.1" is not a word with a space but a line with a number too many
+    if count != dimension:
+        found = f"{count} numbers for {shorten(head.decode(errors='replace'))}"
+        raise Malformed(found, f"{dimension}, as on the other lines")
+    return key, numbers
+
+
+def _is_number(text: bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _vector(numbers: list[bytes]) -> NDArray[np.float32]:
+    try:
+        with np.errstate(over="ignore"):  # what is too large for 32 bits is found below
+            vector = np.array([float(number) for number in numbers], dtype=np.float32)
+    except ValueError:
+        bad = next(number for number in numbers if not _is_number(number))
+        raise Malformed(shorten(bad.decode(errors="replace")), "a number") from None
+    if not np.isfinite(vector).all():
+        place = int(np.flatnonzero(~np.isfinite(vector))[0])
+        raise Malformed(f"{numbers[place].decode()} as number {place + 1}", "a finite number")
+    return vector

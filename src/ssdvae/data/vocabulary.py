@@ -1,0 +1,87 @@
+"""Words and frames as numbers."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Self
+
+from ssdvae.data.events import MISSING
+from ssdvae.data.files import atomic_write
+from ssdvae.errors import DataError
+
+UNKNOWN = "<unk>"
+
+
+class Inventory:
+    """A list of names, with how often each was counted; its place in the list is the number of a name.
+
+    ``fixed`` names come first, whatever their counts; the rest are the most frequent, ties by spelling, so
+    that the same counts give the same numbers.
+    """
+
+    def __init__(self, names: Sequence[str], counts: Sequence[int]) -> None:
+        if len(names) != len(counts) or len(set(names)) != len(names):
+            raise ValueError("an inventory has one count for each of its names, and no name twice")
+        self.names = tuple(names)
+        self.counts = tuple(counts)
+        self._ids = {name: number for number, name in enumerate(self.names)}
+
+    @classmethod
+    def most_frequent(cls, counter: Counter[str], size: int, fixed: Sequence[str] = ()) -> Self:
+        free = sorted((name for name in counter if name not in fixed), key=lambda n: (-counter[n], n))
+        names = [*fixed, *free[: size - len(fixed)]]
+        return cls(names, [counter[name] for name in names])
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._ids
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Inventory) and (self.names, self.counts) == (other.names, other.counts)
+
+    def __hash__(self) -> int:
+        return hash(self.names)
+
+    def id(self, name: str | None) -> int:
+        """The number of a name, or −1 for none and for a name that is not here."""
+        return -1 if name is None else self._ids.get(name, -1)
+
+    def name(self, id: int) -> str:
+        return self.names[id]
+
+    def save(self, path: Path) -> None:
+        with atomic_write(path) as temporary:
+            record = {"names": self.names, "counts": self.counts}
+            temporary.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            return cls(record["names"], record["counts"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(path, None, str(error), "an inventory that `ssdvae prepare` wrote") from error
+
+
+class Vocabulary(Inventory):
+    """The words that can be predicted. Separators and padding are not words, and are not in it."""
+
+    @classmethod
+    def from_counts(cls, counter: Counter[str], size: int) -> Self:
+        return cls.most_frequent(counter, size, fixed=(MISSING, UNKNOWN))
+
+    @property
+    def unknown(self) -> int:
+        return self._ids[UNKNOWN]
+
+    def word_id(self, word: str) -> int:
+        """The number of a word, that of ``<unk>`` for one that is not here."""
+        return self._ids.get(word, self.unknown)
+
+    def word_ids(self, words: Iterable[str]) -> list[int]:
+        return [self.word_id(word) for word in words]

@@ -1,0 +1,46 @@
+"""Mistakes that a user can mend: shown as one message, never as a traceback."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+class UserError(Exception):
+    """Something the user asked for cannot be done; the message says what to do about it."""
+
+
+class Malformed(ValueError):
+    """A piece of input is not what it should be; who reads the file adds where it stands."""
+
+    def __init__(self, found: str, expected: str) -> None:
+        super().__init__(f"found {found}, expected {expected}")
+        self.found = found
+        self.expected = expected
+
+
+class DataError(UserError):
+    """A file has something that cannot be read: where, what was found, what was expected."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        line: int | None,
+        found: str,
+        expected: str,
+        hint: str = "",
+        unit: str = "line",
+    ) -> None:
+        place = str(path) if line is None else f"{path}, {unit} {line}"
+        message = f"{place}: found {found}, expected {expected}"
+        super().__init__(f"{message}\n{hint}" if hint else message)
+        self.path = Path(path)
+        self.line = line
+        self.found = found
+        self.expected = expected
+
+
+def shorten(value: object, width: int = 80) -> str:
+    """What was found, short enough for a message."""
+    text = repr(value)
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,149 @@
+"""What every model answers, and how it is saved and loaded."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from huggingface_hub import ModelHubMixin, snapshot_download
+from jaxtyping import Float, Int
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ssdvae.config import ModelSettings
+from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.files import atomic_write
+from ssdvae.data.vocabulary import Inventory, Vocabulary
+from ssdvae.errors import DataError, UserError
+
+ROWS = 2048
+"""Words whose logits are held at once when nothing is learned from them: V floats each."""
+
+FILES = ("config.json", "model.safetensors", "vocab.json", "frames.json")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is minimised, and the terms it is made of: one number per document each."""
+
+    per_document: Float[Tensor, " B"]
+    terms: dict[str, Float[Tensor, " B"]]
+
+
+class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events", "scripts", "frames"]):
+    """A model of documents of events, with the words and frames it knows.
+
+    Subclasses answer the questions below; training and evaluation never ask which model they have.
+    """
+
+    def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
+        super().__init__()
+        self.config = config
+        self.vocabulary = vocabulary
+        self.frames = frames
+
+    @abstractmethod
+    def forward(self, batch: Batch, noise: Noise) -> Loss:
+        """The loss of each document and its terms."""
+
+    @abstractmethod
+    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
+        """log p(word | what the model conditions on), 0 at padding."""
+
+    @abstractmethod
+    def bound(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, " B"]:
+        """A lower bound on log p(words), in the mean; exact for models without latent variables."""
+
+    @abstractmethod
+    def infer(self, batch: Batch) -> Int[Tensor, "B M"] | None:
+        """The most likely frames, −1 at padding; None for a model that has no frames."""
+
+    @abstractmethod
+    def word_embedding(self) -> nn.Embedding:
+        """The table that pretrained vectors are put into."""
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        settings = ModelSettings.of(self.config.to_dict()).to_dict()
+        with atomic_write(save_directory / "config.json") as path:
+            path.write_text(json.dumps(settings, indent=2) + "\n")
+        self.vocabulary.save(save_directory / "vocab.json")
+        self.frames.save(save_directory / "frames.json")
+        with atomic_write(save_directory / "model.safetensors") as path:
+            save_file({name: value.contiguous() for name, value in self.state_dict().items()}, path)
+
+    @classmethod
+    def _from_pretrained(
+        cls,
+        *,
+        model_id: str,
+        revision: str | None,
+        cache_dir: str | Path | None,
+        force_download: bool,
+        local_files_only: bool,
+        token: str | bool | None,
+        **model_kwargs: Any,
+    ) -> Self:
+        folder = Path(model_id)
+        if not folder.is_dir():
+            folder = Path(
+                snapshot_download(
+                    model_id,
+                    revision=revision,
+                    cache_dir=cache_dir,
+                    force_download=force_download,
+                    local_files_only=local_files_only,
+                    token=token,
+                    allow_patterns=list(FILES),
+                )
+            )
+        return cls.read(folder)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """The model in a folder. Only JSON and safetensors are read: nothing in them can be executed."""
+        for name in FILES:
+            if not (folder / name).is_file():
+                raise UserError(f"{folder} has no {name}: is it the folder of a run that has been validated once?")
+        path = folder / "config.json"
+        try:
+            settings = ModelSettings.of(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
+            raise DataError(path, None, str(error), "the settings of a model") from error
+        kind = cls
+        if cls is EventModel:
+            from ssdvae.models import model_class  # the table of models needs this module first
+
+            kind = model_class(settings.model)  # type: ignore[assignment]
+        model = kind(settings, Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json"))
+        path = folder / "model.safetensors"
+        try:
+            model.load_state_dict(load_file(path))
+        except (SafetensorError, RuntimeError) as error:
+            raise DataError(path, None, str(error).splitlines()[0], "the weights of this model") from error
+        return model.eval()
+
+
+def log_likelihood(
+    output: nn.Linear, joined: Float[Tensor, "B M 4 e"], batch: Batch
+) -> Float[Tensor, "B M 4"]:
+    """log softmax(output(joined))[word], computed only at real words; 0 at padding."""
+    rows, words = joined[batch.mask].flatten(0, 1), batch.tokens[batch.mask].flatten()
+    parts = [rows] if torch.is_grad_enabled() else rows.split(ROWS)
+    targets = [words] if torch.is_grad_enabled() else words.split(ROWS)
+    nll = torch.cat(
+        [
+            functional.cross_entropy(output(part).float(), target, reduction="none")
+            for part, target in zip(parts, targets, strict=True)
+        ]
+    )
+    return nll.new_zeros(batch.tokens.shape).masked_scatter(batch.mask[..., None], -nll)

@@ -1,0 +1,65 @@
+"""The encoder: from words to a chain of frames (Algorithm 1 of the paper)."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from ssdvae.config import ModelSettings
+from ssdvae.data.batches import Noise
+from ssdvae.models.attention import Attention
+from ssdvae.models.latent import Posterior, Sampler, inject
+from ssdvae.models.recurrent import Bidirectional, per_word
+
+
+class Encoder(nn.Module):
+    """q(f | w; I) = Π_m q(f_m | f_{m−1}, I_m, w), one frame after another.
+
+    e_{m−1} = f_{m−1}ᵀ E^F; α = softmax(H W_in e_{m−1} / √d); c_m = Hᵀ α
+    γ′_m = W_out (tanh(W_in e_{m−1}) + tanh(c_m)); γ_m = γ′_m + ‖γ′_m‖ I_m; f_m ~ q(· | γ_m)
+
+    The same weights serve all events, so any number of frames can be drawn. The paper leaves f_0 open: the
+    first query is a learned projection of the mean of H.
+    """
+
+    def __init__(self, settings: ModelSettings, width: int, frames: int) -> None:
+        super().__init__()
+        hidden = 2 * settings.hidden
+        self.reader = Bidirectional(width, settings.hidden, settings.layers)
+        self.first = nn.Linear(hidden, settings.hidden)
+        self.w_in = nn.Linear(settings.hidden, hidden, bias=False)
+        self.attention = Attention(hidden, settings.attention)
+        self.w_out = nn.Linear(hidden, frames)
+
+    def read(self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B T h"]:
+        """H, the states at the words."""
+        return self.reader(inputs, mask)
+
+    def forward(
+        self,
+        hidden: Float[Tensor, "B T h"],
+        mask: Bool[Tensor, "B K"],
+        frame_embedding: Float[Tensor, "F e"],
+        observed: Int[Tensor, "B M"],
+        chain: Bool[Tensor, "B M"],
+        sampler: Sampler,
+        noise: Noise,
+    ) -> Posterior:
+        """Draw one chain. ``mask`` says which of the K events read are real, ``chain`` which frames are wanted:
+
+        the two differ when a script is rolled out from its first event.
+        """
+        words = per_word(mask)
+        mean = hidden.masked_fill(~words[..., None], 0).sum(1) / words.sum(1, keepdim=True)
+        previous = self.first(mean)
+        steps = []
+        for m in range(chain.shape[1]):
+            joined, attention = self.attention(self.w_in(previous)[:, None], hidden, words)
+            raw_logits = self.w_out(joined[:, 0]).float()
+            logits = inject(raw_logits, observed[:, m])
+            sample = sampler(logits, noise.gumbel(logits.shape[-1], device=logits.device))
+            previous = sample.to(frame_embedding.dtype) @ frame_embedding
+            steps.append((raw_logits, logits, sample, attention[:, 0]))
+        stacked = (torch.stack(parts, dim=1) for parts in zip(*steps, strict=True))
+        return Posterior(*stacked, mask=chain)

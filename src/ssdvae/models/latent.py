@@ -1,0 +1,121 @@
+"""The mathematics of the latent frames and of the objective, without parameters.
+
+The generative story (paper, eq. 1): frames f_1 … f_M form a chain, words follow from them and from the words
+before:
+
+    p(w, f) = Π_t p(w_t | f, w_<t) · Π_m p(f_m | f_{m−1}),        p(f_m | f_{m−1}) = 1/F
+
+and the encoder answers with q(f | w; I) = Π_m q(f_m | f_{m−1}, I_m, w), softly steered by what is observed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from ssdvae.config import ModelSettings
+
+Sampler = Callable[[Float[Tensor, "B F"], Float[Tensor, "B F"]], Float[Tensor, "B F"]]
+"""From logits and Gumbel noise to a point of the simplex."""
+
+
+def entropy(logits: Float[Tensor, "*batch F"]) -> Float[Tensor, "*batch"]:
+    """H(softmax(logits)) in nats."""
+    log_q = logits.log_softmax(-1)
+    return -(log_q.exp() * log_q).sum(-1)
+
+
+def inject(raw_logits: Float[Tensor, "B F"], observed: Int[Tensor, " B"]) -> Float[Tensor, "B F"]:
+    """γ = γ′ + ‖γ′‖·onehot(observed), where something is observed (Algorithm 1, line 5).
+
+    The norm is per event: it must not depend on what else is in the batch.
+    """
+    strength = raw_logits.norm(dim=-1) * (observed >= 0)
+    return raw_logits.scatter_add(-1, observed.clamp_min(0)[:, None], strength[:, None])
+
+
+def relaxed(temperature: float) -> Sampler:
+    """Gumbel-Softmax: softmax((logits + g) / τ), soft and differentiable."""
+    return lambda logits, gumbel: ((logits + gumbel) / temperature).softmax(-1)
+
+
+def exact(logits: Float[Tensor, "B F"], gumbel: Float[Tensor, "B F"]) -> Float[Tensor, "B F"]:
+    """A hard draw from softmax(logits): the largest of logits + g (Gumbel-max)."""
+    return _one_hot((logits + gumbel).argmax(-1), logits)
+
+
+def mode(logits: Float[Tensor, "B F"], gumbel: Float[Tensor, "B F"]) -> Float[Tensor, "B F"]:
+    """The most likely frame, no noise."""
+    return _one_hot(logits.argmax(-1), logits)
+
+
+def _one_hot(ids: Int[Tensor, " B"], like: Float[Tensor, "B F"]) -> Float[Tensor, "B F"]:
+    return functional.one_hot(ids, like.shape[-1]).to(like.dtype)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """One chain of frames for each document, as the encoder drew it."""
+
+    raw_logits: Float[Tensor, "B M F"]
+    logits: Float[Tensor, "B M F"]
+    sample: Float[Tensor, "B M F"]
+    attention: Float[Tensor, "B M T"]
+    mask: Bool[Tensor, "B M"]
+
+    @property
+    def frame(self) -> Int[Tensor, "B M"]:
+        """The frame that weighs most in each sample; −1 at padding."""
+        return self.sample.argmax(-1).masked_fill(~self.mask, -1)
+
+    def entropy(self, observed: Int[Tensor, "B M"]) -> Float[Tensor, " B"]:
+        """L_q = Σ_m H(softmax(γ_m)) over the latent events."""
+        return (entropy(self.logits) * (self.mask & (observed < 0))).sum(1)
+
+    def frame_nll(self, observed: Int[Tensor, "B M"]) -> Float[Tensor, " B"]:
+        """L_c = −Σ_m log softmax(γ′_m)[I_m] over the observed events.
+
+        Before the injection: after it, the observation would answer for the network.
+        """
+        log_q = self.raw_logits.log_softmax(-1)
+        chosen = log_q.gather(-1, observed.clamp_min(0)[..., None])[..., 0]
+        return -(chosen * (self.mask & (observed >= 0))).sum(1)
+
+    def log_q(self) -> Float[Tensor, " B"]:
+        """log q(f | w) of hard samples."""
+        return ((self.logits.log_softmax(-1) * self.sample).sum(-1) * self.mask).sum(1)
+
+
+def log_prior(mask: Bool[Tensor, "B M"], frames: int) -> Float[Tensor, " B"]:
+    """log p(f) under the uniform prior of the paper: −ln F for each event."""
+    return -math.log(frames) * mask.sum(1)
+
+
+def importance_bound(log_weights: Float[Tensor, "S B"]) -> Float[Tensor, " B"]:
+    """log (1/S) Σ_s w_s with w_s = p(w, f_s) / q(f_s | w): its mean is at most log p(w), and grows with S."""
+    return log_weights.logsumexp(0) - math.log(len(log_weights))
+
+
+@dataclass(frozen=True)
+class Elbo:
+    """The terms of the objective, one number per document."""
+
+    reconstruction: Float[Tensor, " B"]
+    entropy: Float[Tensor, " B"]
+    frame_nll: Float[Tensor, " B"]
+
+    def loss(self, settings: ModelSettings, words: Int[Tensor, " B"]) -> Float[Tensor, " B"]:
+        """−L_w − α_q·L_q + α_c·L_c, on the scale of a document.
+
+        The paper's weights were tuned against a mean per word, so ``normalize: word`` lets them count once
+        for each word of the document; ``document`` is the formula as printed.
+        """
+        scale = words if settings.normalize == "word" else torch.ones_like(words)
+        extra = settings.frame_weight * self.frame_nll - settings.entropy_weight * self.entropy
+        return -self.reconstruction + scale * extra

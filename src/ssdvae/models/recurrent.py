@@ -1,0 +1,55 @@
+"""How both networks read a document: words with separators between events, through GRUs."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+
+class WordReader(nn.Module):
+    """Word vectors, and one learned vector for the separator that stands before every event.
+
+    The separator is no word of the vocabulary: it is read and never predicted, as its place is certain.
+    The first one serves as the start of the document.
+    """
+
+    def __init__(self, vocabulary: int, width: int) -> None:
+        super().__init__()
+        self.words = nn.Embedding(vocabulary, width)
+        self.separator = nn.Parameter(torch.zeros(width))
+        nn.init.normal_(self.words.weight, std=0.1)
+        nn.init.normal_(self.separator, std=0.1)
+
+    def forward(self, tokens: Int[Tensor, "B M 4"]) -> Float[Tensor, "B M 5 d"]:
+        words = self.words(tokens)
+        separator = self.separator.expand(*words.shape[:2], 1, -1)
+        return torch.cat([separator, words], dim=2)
+
+
+class Bidirectional(nn.Module):
+    """H: the states of a bidirectional GRU at each word."""
+
+    def __init__(self, width: int, hidden: int, layers: int) -> None:
+        super().__init__()
+        self.gru = nn.GRU(width, hidden, layers, batch_first=True, bidirectional=True)
+
+    def forward(
+        self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]
+    ) -> Float[Tensor, "B T h"]:
+        B, M = mask.shape
+        sequence = inputs.flatten(1, 2)
+        if bool(mask.all()):
+            states, _ = self.gru(sequence)
+        else:
+            # Packed, because the backward direction must not start in the padding.
+            lengths = 5 * mask.sum(1).cpu()
+            packed = pack_padded_sequence(sequence, lengths, batch_first=True, enforce_sorted=False)
+            states, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=5 * M)
+        return states.view(B, M, 5, -1)[:, :, 1:].flatten(1, 2)
+
+
+def per_word(mask: Bool[Tensor, "B M"]) -> Bool[Tensor, "B T"]:
+    """The mask of the events, for each of their words."""
+    return mask.repeat_interleave(4, dim=1)
