@@ -1,3 +1,21 @@
-"""Learn what usually happens next from sequences of events."""
+"""Learn what usually happens next from sequences of events, guided by partly known semantic frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ssdvae.api import Corpus, Document, Event, evaluate, load, prepare, resume, train
+
+__all__ = ["Corpus", "Document", "Event", "evaluate", "load", "prepare", "resume", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    # Looked up on first use, so that `ssdvae --help` need not wait for torch.
+    if name in __all__:
+        from ssdvae import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'ssdvae' has no attribute {name!r}")

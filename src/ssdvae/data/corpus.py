@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -77,9 +78,24 @@ class Corpus:
         return Inventory.load(self.folder / "frames.json")
 
     @property
+    def fingerprint(self) -> str:
+        """Tells whether two corpora have the same documents, words and frames."""
+        contents = json.dumps(self.manifest["sha256"], sort_keys=True)
+        return hashlib.sha256(contents.encode()).hexdigest()
+
+    @property
     def events(self) -> int:
         """Events per document, at most (M)."""
         return int(self.manifest["settings"]["events"])
+
+    def check_names(self, vocabulary: Vocabulary, frames: Inventory) -> None:
+        """Refuse a model that numbers its words or frames in another way."""
+        for kind, mine, theirs in (("words", self.vocabulary, vocabulary), ("frames", self.frames, frames)):
+            if mine.names != theirs.names:
+                raise UserError(
+                    f"the {kind} of {self.folder} are not those of the model\n"
+                    "evaluate on the corpus that the model was trained on, or one prepared with its vocabulary"
+                )
 
     def split(self, name: Split) -> Documents:
         if name not in SPLITS:

@@ -71,8 +71,8 @@ class Choice(Generic[T]):
         for thing, prob in self.probs.items():
             left -= prob
             if left < 0:
-                break
-        return thing  # the last one where rounding leaves the sum below one
+                return thing
+        return thing  # rounding may leave the sum a little below one
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Scenario:
         self.start, self.states, self.then = _join(script, coda)
         self.frames = [step.frame for step in self.states]
         self._mentions = {
-            slot: {role: self.roles[role].unnamed(slot) for role in self.roles} for slot in (1, 2)
+            slot: {role: self.roles[role].unnamed(slot) for role in self.roles} for slot in (SUBJ, OBJ)
         }
         self._tabulate()
 
@@ -145,10 +145,10 @@ class Scenario:
         state, events = self.start.draw(rng), []
         for _ in range(length):
             step = self.states[state]
-            words = [
-                self._say(choice.draw(rng), slot, fillers, rng) for slot, choice in enumerate(step.slots)
-            ]
-            events.append(Event(*((None if word == MISSING else word) for word in words), frame=step.frame))  # type: ignore[arg-type, misc]
+            drawn = [choice.draw(rng) for choice in step.slots]
+            verb, *rest = (self._say(word, slot, fillers, rng) for slot, word in enumerate(drawn))
+            subj, obj, mod = (None if word == MISSING else word for word in rest)
+            events.append(Event(verb, subj, obj, mod, step.frame))
             state = self.then[state].draw(rng)
         return tuple(events)
 
@@ -211,10 +211,11 @@ class Scenario:
     def word_probs(self) -> Array:
         """p(word in slot | state) with the fillers summed out: [4, V, S]."""
         said = self.unnamed + np.isin(np.arange(4), (SUBJ, OBJ))[:, None, None] * self.named * self.pool
-        return self.plain + said @ self.mention.transpose(0, 2, 1)
+        result: Array = self.plain + said @ self.mention.transpose(0, 2, 1)
+        return result
 
     def visits(self) -> Array:
-        """The expected number of events of a document that are in each state, if it is of this scenario: [S]."""
+        """The expected number of events in each state, in a document of this scenario: [S]."""
         total, now = np.zeros_like(self.first), self.first
         for m in range(1, LENGTHS[-1] + 1):
             total = total + now * sum(length >= m for length in LENGTHS) / len(LENGTHS)
@@ -275,8 +276,9 @@ class Scenario:
         for m in reversed(range(len(alpha))):
             gamma = (alpha[m] * beta).sum(0)
             result[m] = gamma / gamma.sum()
-            beta = (emission[m] * beta) @ self.transition.T
-            beta /= beta.max()
+            if m:
+                beta = (emission[m] * beta) @ self.transition.T
+                beta /= beta.max()
         return result
 
 
@@ -396,7 +398,8 @@ def _join(script: Script, coda: Script | None) -> tuple[Choice[int], list[Step],
                 states.append((part, replace(step, slots=tuple(slots))))
         return Choice.of({numbers[part.name, frame]: prob for frame, prob in frames.items()})
 
-    start, then = enter(script, script.start), []
+    start = enter(script, script.start)
+    then: list[Choice[int]] = []
     while len(then) < len(states):  # ``enter`` adds to them
         part, step = states[len(then)]
         if step.then is not None:

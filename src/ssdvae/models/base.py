@@ -6,10 +6,10 @@ import json
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
-from huggingface_hub import ModelHubMixin, snapshot_download
+from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
 from jaxtyping import Float, Int
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -21,6 +21,7 @@ from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.files import atomic_write
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
+from ssdvae.models.card import model_card
 
 ROWS = 2048
 """Words whose logits are held at once when nothing is learned from them: V floats each."""
@@ -72,6 +73,9 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
+    def generate_model_card(self, *args: Any, scores: dict[str, Any] | None = None, **kwargs: Any) -> ModelCard:
+        return model_card(self.config, len(self.vocabulary), len(self.frames), scores)
+
     def _save_pretrained(self, save_directory: Path) -> None:
         settings = ModelSettings.of(self.config.to_dict()).to_dict()
         with atomic_write(save_directory / "config.json") as path:
@@ -92,7 +96,7 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         local_files_only: bool,
         token: str | bool | None,
         **model_kwargs: Any,
-    ) -> Self:
+    ) -> EventModel:
         folder = Path(model_id)
         if not folder.is_dir():
             folder = Path(
@@ -109,7 +113,7 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         return cls.read(folder)
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
+    def read(cls, folder: Path) -> EventModel:
         """The model in a folder. Only JSON and safetensors are read: nothing in them can be executed."""
         for name in FILES:
             if not (folder / name).is_file():
@@ -119,11 +123,11 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
             settings = ModelSettings.of(json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError) as error:
             raise DataError(path, None, str(error), "the settings of a model") from error
-        kind = cls
+        kind: type[EventModel] = cls
         if cls is EventModel:
             from ssdvae.models import model_class  # the table of models needs this module first
 
-            kind = model_class(settings.model)  # type: ignore[assignment]
+            kind = model_class(settings.model)
         model = kind(settings, Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json"))
         path = folder / "model.safetensors"
         try:

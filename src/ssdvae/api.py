@@ -1,0 +1,78 @@
+"""What ``import ssdvae`` offers: the commands as functions.
+
+    import ssdvae
+    corpus = ssdvae.prepare("events.jsonl", "corpus", preset="tiny")
+    run = ssdvae.train(corpus, "runs/first", preset="tiny", observe=0.9)
+    model = ssdvae.load("runs/first")
+    ssdvae.evaluate("runs/first", split="valid")["ppl_bound"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ssdvae.config import EvaluateSettings, PrepareSettings, Split, TrainSettings
+from ssdvae.data import prepare as preparing
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.events import Document, Event
+from ssdvae.evaluation import perplexity
+from ssdvae.models.base import EventModel
+from ssdvae.training import train as training
+from ssdvae.training.runs import Run
+
+__all__ = ["Corpus", "Document", "Event", "evaluate", "load", "prepare", "resume", "train"]
+
+AnyPath = str | Path
+
+
+def prepare(
+    sources: AnyPath | Mapping[Split, AnyPath],
+    out: AnyPath,
+    *,
+    preset: str = "paper",
+    format: str | None = None,
+    skip_bad: bool = False,
+    **settings: Any,
+) -> Corpus:
+    """Make a corpus folder from one file of documents, or from ``{"train": …, "valid": …, "test": …}``."""
+    paths: Path | dict[Split, Path] = (
+        {split: Path(path) for split, path in sources.items()} if isinstance(sources, Mapping) else Path(sources)
+    )
+    chosen = PrepareSettings.preset(preset, **settings)
+    return preparing.prepare(paths, Path(out), chosen, format=format, skip_bad=skip_bad)
+
+
+def train(corpus: Corpus | AnyPath, out: AnyPath, *, preset: str = "paper", **settings: Any) -> Run:
+    """Train a model on a corpus folder into a new run folder."""
+    chosen = TrainSettings.preset(preset, **settings)
+    return training.train(corpus if isinstance(corpus, Corpus) else Corpus(corpus), Path(out), chosen)
+
+
+def resume(run: AnyPath) -> Run:
+    """Go on with a run that was stopped."""
+    return training.resume(Path(run))
+
+
+def load(run: AnyPath) -> EventModel:
+    """The model of a run folder, or one from the Hugging Face hub by its name. Executes no code."""
+    return EventModel.from_pretrained(str(run))
+
+
+def evaluate(
+    run: AnyPath,
+    *,
+    corpus: Corpus | AnyPath | None = None,
+    tick: Callable[[int], None] = lambda documents: None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """The scores of a run on one split, by default of the corpus it was trained on."""
+    chosen = EvaluateSettings(**settings)
+    if corpus is None:
+        corpus, _ = Run(run).config()
+    if not isinstance(corpus, Corpus):
+        corpus = Corpus(corpus)
+    model = load(run)
+    corpus.check_names(model.vocabulary, model.frames)
+    return perplexity.evaluate(model, corpus.split(chosen.split), chosen, tick=tick)

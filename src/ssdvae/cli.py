@@ -1,0 +1,227 @@
+"""The command line: parse, call, print. No logic, and no heavy import before a command is chosen."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from jsonargparse import ActionYesNo, ArgumentParser, Namespace
+
+from ssdvae import __version__
+from ssdvae.config import PRESETS, EvaluateSettings, PrepareSettings, Settings, TrainSettings, preset
+from ssdvae.console import bar, console, counted, say
+from ssdvae.errors import UserError
+
+
+def add_settings(parser: ArgumentParser, kind: type[Settings], defaults: dict[str, Any]) -> None:
+    """A flag for each field: its name, type, default and help are the field's."""
+    hints = get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        flag = "--" + field.name.replace("_", "-")
+        default = defaults.get(field.name, field.default)
+        how: dict[str, Any] = {"type": hints[field.name]}
+        if hints[field.name] is bool:
+            how = {"action": ActionYesNo(no_prefix="no-")}
+        parser.add_argument(flag, default=default, help=field.metadata["help"], **how)
+
+
+def add_common(parser: ArgumentParser, kind: type[Settings], argv: Sequence[str]) -> None:
+    """--preset, --config, and the settings with the defaults that the preset gives."""
+    name = _value_of("--preset", argv)
+    parser.add_argument("--preset", choices=list(PRESETS), default=None, help="a named size for all that follows")
+    parser.add_argument("--config", action="config", help="a YAML file with any of these settings")
+    add_settings(parser, kind, preset(name) if name in PRESETS else {})
+
+
+def _value_of(flag: str, argv: Sequence[str]) -> str | None:
+    """The preset must be known before the other flags are read: it gives their defaults, wherever it stands."""
+    for place, word in enumerate(argv):
+        if word == flag and place + 1 < len(argv):
+            return argv[place + 1]
+        if word.startswith(flag + "="):
+            return word.removeprefix(flag + "=")
+    return None
+
+
+def _input_format(parser: ArgumentParser) -> None:
+    parser.add_argument("--format", default=None, help="jsonl, csv, parquet or official; by default by the file's name")
+    parser.add_argument("--skip-bad", action="store_true", help="count and report malformed input instead of stopping")
+
+
+# One pair of functions for each command: its flags, and what it calls.
+
+
+def demo_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for everything the demo makes")
+
+
+def demo(args: Namespace) -> None:
+    from ssdvae.demo import run_demo
+
+    run_demo(args.out)
+
+
+def world_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
+    parser.add_argument("out", type=Path, help="file to write (.jsonl or .jsonl.gz)")
+    parser.add_argument("--documents", type=int, default=10_000, help="how many")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same documents")
+
+
+def world(args: Namespace) -> None:
+    from ssdvae.data.readers import write_jsonl
+    from ssdvae.data.storyworld import World
+
+    if args.documents < 1:
+        raise UserError(f"--documents: found {args.documents}, expected at least 1")
+    documents = World.embedded().documents(args.documents, args.seed)
+    say(f"wrote {write_jsonl(args.out, counted(documents, 'writing')):,} documents to {args.out}")
+
+
+def import_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
+    parser.add_argument("sources", nargs="+", type=Path, help="files of events in any known format")
+    parser.add_argument("--out", type=Path, required=True, help="file to write (.jsonl or .jsonl.gz)")
+    _input_format(parser)
+
+
+def import_(args: Namespace) -> None:
+    from ssdvae.data.readers import Skipped, read_documents, write_jsonl
+
+    skipped = Skipped() if args.skip_bad else None
+    documents = (d for path in args.sources for d in read_documents(path, format=args.format, skip_bad=skipped))
+    say(f"wrote {write_jsonl(args.out, counted(documents, 'reading')):,} documents to {args.out}")
+    if skipped is not None:
+        say(str(skipped))
+
+
+def prepare_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
+    parser.add_argument("source", nargs="?", type=Path, default=None, help="one file, to be split by document id")
+    for split in ("train", "valid", "test"):
+        parser.add_argument(f"--{split}", type=Path, default=None, help=f"or: the file of the {split} split")
+    parser.add_argument("--out", type=Path, required=True, help="corpus folder to write")
+    _input_format(parser)
+    add_common(parser, PrepareSettings, argv)
+
+
+def prepare(args: Namespace) -> None:
+    from ssdvae.data.prepare import prepare as write_corpus
+
+    given = {split: args[split] for split in ("train", "valid", "test") if args[split] is not None}
+    if (args.source is None) == (not given):
+        raise UserError("name one file to be split, or three with --train, --valid and --test")
+    corpus = write_corpus(
+        args.source or given,
+        args.out,
+        PrepareSettings.of(vars(args)),
+        format=args.format,
+        skip_bad=args.skip_bad,
+        progress=counted,
+    )
+    manifest = corpus.manifest
+    for split, counts in manifest["splits"].items():
+        say(f"{split}: {counts['documents']:,} documents, {counts['events']:,} events, "
+            f"{counts['unknown_words']:,} unknown words, {counts['too_short']:,} documents too short")
+    for path, count in manifest["skipped"].items():
+        if count:
+            say(f"skipped {count:,} malformed pieces of {path}")
+    say(f"wrote {args.out}: {manifest['words']:,} words, {manifest['frames']:,} frames")
+
+
+def train_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
+    parser.add_argument("corpus", nargs="?", type=Path, default=None, help="corpus folder")
+    parser.add_argument("--out", type=Path, default=None, help="run folder to write")
+    parser.add_argument("--resume", type=Path, default=None, help="go on with this run folder; takes nothing else")
+    add_common(parser, TrainSettings, argv)
+
+
+def train(args: Namespace) -> None:
+    from ssdvae.data.corpus import Corpus
+    from ssdvae.training.train import resume
+    from ssdvae.training.train import train as train_run
+
+    if args.resume is not None:
+        run = resume(args.resume)
+    elif args.corpus is None or args.out is None:
+        raise UserError("name a corpus folder and --out RUN, or --resume RUN")
+    else:
+        run = train_run(Corpus(args.corpus), args.out, TrainSettings.of(vars(args)))
+    say(f"the run is in {run.folder}; measure it with: ssdvae evaluate {run.folder}")
+
+
+def evaluate_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
+    parser.add_argument("run", type=Path, help="run folder")
+    parser.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_common(parser, EvaluateSettings, argv)
+
+
+def evaluate(args: Namespace) -> None:
+    from ssdvae import api
+    from ssdvae.data.corpus import Corpus
+    from ssdvae.training.runs import Run
+
+    settings = EvaluateSettings.of(vars(args))
+    corpus = Corpus(args.corpus or Run(args.run).config()[0])
+    with bar("evaluating", corpus.manifest["splits"][settings.split]["documents"]) as tick:
+        scores = api.evaluate(args.run, corpus=corpus, tick=tick, **settings.to_dict())
+    print_scores(scores, args.json)
+
+
+def print_scores(scores: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(scores))
+        return
+    for name, value in scores.items():
+        shown = "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+        print(f"{name:16}{shown}")
+
+
+COMMANDS: dict[str, tuple[str, Callable[[ArgumentParser, Sequence[str]], None], Callable[[Namespace], None]]] = {
+    "demo": ("train, evaluate and look at a model of the embedded corpus", demo_flags, demo),
+    "world": ("write documents of the embedded corpus, whose exact distribution is known", world_flags, world),
+    "import": ("turn files of events into JSON lines", import_flags, import_),
+    "prepare": ("make a corpus folder from documents", prepare_flags, prepare),
+    "train": ("train a model on a corpus folder", train_flags, train),
+    "evaluate": ("measure a trained model", evaluate_flags, evaluate),
+}
+
+
+def build_parser(argv: Sequence[str]) -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="ssdvae",
+        description="Learn what usually happens next from sequences of events, guided by partly known frames.",
+        version=__version__,
+    )
+    commands = parser.add_subcommands(dest="command", metavar="COMMAND", help="what to do; --help of each says more")
+    for name, (help, flags, _) in COMMANDS.items():
+        command = ArgumentParser(description=help[0].upper() + help[1:] + ".")
+        flags(command, argv)
+        commands.add_subcommand(name, command, help=help)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; a user's mistake is a message and the exit code 2, never a traceback."""
+    argv = sys.argv[1:] if argv is None else argv
+    args = build_parser(argv).parse_args(argv)
+    try:
+        COMMANDS[args.command][2](args[args.command])
+    except UserError as error:
+        console.print(f"[bold red]error:[/] ", end="")
+        say(str(error))
+        return getattr(error, "exit_code", 2)
+    except KeyboardInterrupt:
+        say("interrupted")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone (as in `| head`): nothing is left to say to it.
+        sys.stderr.close()
+        return 141
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""The demo: the whole road on the embedded corpus, where the best possible scores are known exactly."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from ssdvae import api
+from ssdvae.config import PrepareSettings, TrainSettings
+from ssdvae.console import bar, say
+from ssdvae.data.batches import collate
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.events import Document
+from ssdvae.data.files import atomic_write
+from ssdvae.data.prepare import prepare, split_of, usable
+from ssdvae.data.readers import read_documents, write_jsonl
+from ssdvae.data.storyworld import World, best_scores
+from ssdvae.models.base import EventModel
+from ssdvae.training.runs import Run
+from ssdvae.training.train import resume, train
+
+DOCUMENTS = 12_000
+SEED = 1
+PREPARE = PrepareSettings(vocabulary=2_000, frames=500, valid_share=0.05, test_share=0.05)
+TRAIN = TrainSettings(observe=0.9, embedding=64, hidden=128, layers=1, batch=64, epochs=12, seed=SEED)
+
+
+def run_demo(out: Path, documents: int = DOCUMENTS, settings: TrainSettings = TRAIN) -> dict[str, Any]:
+    """Make the corpus, train, evaluate, and show; what an earlier run has finished is not done again."""
+    world = World.embedded()
+    events, run = out / "events.jsonl", Run(out / "run")
+    if not events.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        say(f"writing {documents:,} documents of the embedded corpus to {events}")
+        write_jsonl(events, world.documents(documents, SEED))
+    corpus = Corpus(out / "corpus") if (out / "corpus").exists() else prepare(events, out / "corpus", PREPARE)
+    if run.config_path.exists():
+        resume(run.folder)
+    else:
+        say(f"training on {corpus.manifest['splits']['train']['documents']:,} of them")
+        train(corpus, run.folder, settings)
+
+    truth = _unseen(events)
+    say("measuring on documents that were not trained on")
+    with bar("evaluating", len(truth)) as tick:
+        scores = {
+            "ssdvae": api.evaluate(run.folder, split="test", tick=tick),
+            "best": best_scores(world, truth),
+        }
+    with atomic_write(out / "scores.json") as path:
+        path.write_text(json.dumps(scores, indent=2) + "\n", encoding="utf-8")
+    _show(out, corpus, run, scores, truth)
+    return scores
+
+
+def _unseen(events: Path) -> list[Document]:
+    """The documents of the test split, cut as `prepare` cut them but with all their words."""
+    return [
+        Document(document.id, tuple(usable(document, PREPARE)))
+        for document in read_documents(events)
+        if split_of(document.id, PREPARE) == "test"
+    ]
+
+
+def _show(out: Path, corpus: Corpus, run: Run, scores: dict[str, Any], truth: Sequence[Document]) -> None:
+    console = Console(width=None if os.isatty(1) else 110, highlight=False)
+    curve = [record for record in run.metrics() if record["split"] == "valid"]
+    console.print()
+    console.print("Perplexity of the validation split, epoch by epoch")
+    console.print(f"  {_sparkline([r['ppl'] for r in curve])}  {curve[0]['ppl']:.2f} → {curve[-1]['ppl']:.2f}\n")
+
+    model, best = scores["ssdvae"], scores["best"]
+    table = Table(title=f"{model['documents']} unseen documents, {model['words']:,} words", title_justify="left")
+    for heading in ("", "model", "best possible"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    table.add_row("ppl (frames read off the same words)", f"{model['ppl']:.3f}", "")
+    table.add_row("ppl_official (separators counted)", f"{model['ppl_official']:.3f}", "")
+    table.add_row("ppl_bound (comparable)", f"{model['ppl_bound']:.3f}", f"{best['ppl']:.3f}")
+    table.add_row("accuracy of latent frames", f"{model['frame_accuracy']:.1%}", f"{best['frame_accuracy']:.1%}")
+    console.print(table)
+    console.print(
+        "The best possible figures are exact: the corpus knows its own distribution. Only ppl_bound can be\n"
+        "compared with them, and no model can be below; ppl may be, as it is told the frames.\n"
+    )
+    for document, inferred in zip(truth[:3], _inferred(api.load(run.folder), corpus, 3), strict=True):
+        _show_document(console, document, inferred)
+    console.print(f"Everything is in {out}: scores.json, the corpus, and the run ({run.folder}).")
+
+
+def _sparkline(values: Sequence[float]) -> str:
+    """A curve of one line, on a logarithmic scale."""
+    logs = np.log(values)
+    low, high = logs.min(), logs.max()
+    places = (logs - low) / max(high - low, 1e-9) * 7
+    return "".join("▁▂▃▄▅▆▇█"[round(place)] for place in places)
+
+
+def _inferred(model: EventModel, corpus: Corpus, count: int) -> list[list[str]]:
+    """The frames that the model infers for the first documents of the test split."""
+    frames = model.infer(collate(corpus.split("test"), np.arange(count)))
+    assert frames is not None
+    return [[corpus.frames.name(f) for f in row if f >= 0] for row in frames.tolist()]
+
+
+def _show_document(console: Console, document: Document, inferred: Sequence[str]) -> None:
+    table = Table(title=document.id, title_justify="left", box=None, padding=(0, 3, 0, 0))
+    for heading in ("event", "true frame", "inferred frame"):
+        table.add_column(heading, min_width=24)
+    for event, guess in zip(document.events, inferred, strict=True):
+        style = "" if guess == event.frame else "red"
+        table.add_row(str(event), str(event.frame), guess if not style else f"[red]{guess}[/] ✗")
+    console.print(table)
+    console.print()

@@ -1,0 +1,63 @@
+"""The model card: what a stranger should know before using a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from huggingface_hub import ModelCard
+
+from ssdvae import __version__
+from ssdvae.config import ModelSettings
+
+PAPER = "https://arxiv.org/abs/2010.04361"
+
+TEMPLATE = """---
+library_name: ssdvae
+tags: [events, scripts, frames]
+---
+# {model}: a model of event sequences
+
+A `{model}` over documents of events, each a verb with its subject, object and modifier. It knows {words:,} words
+and {frames:,} frames. Made with ssdvae {version}, an implementation of "Event Representation with Sequential,
+Semi-Supervised Discrete Variables" ([Rezaee and Ferraro, NAACL 2021]({paper})).
+
+```python
+import ssdvae
+model = ssdvae.load("path/to/this/folder")
+```
+
+## Validation
+
+{scores}
+
+`ppl` conditions on frames that are inferred from the very words it predicts. To compare with a model that has no
+latent frames, use `ppl_bound` of `ssdvae evaluate`.
+
+## Settings
+
+{settings}
+
+## Limits
+
+The model has seen only the kind of text it was trained on, and frames that may have been assigned by a machine.
+Its scripts repeat the regularities and the biases of that text.
+"""
+
+
+def model_card(config: ModelSettings, words: int, frames: int, scores: dict[str, Any] | None) -> ModelCard:
+    return ModelCard(
+        TEMPLATE.format(
+            model=config.model,
+            words=words,
+            frames=frames,
+            version=__version__,
+            paper=PAPER,
+            scores=_table(scores) if scores else "Not measured.",
+            settings=_table(ModelSettings.of(config.to_dict()).to_dict()),
+        )
+    )
+
+
+def _table(values: dict[str, Any]) -> str:
+    rows = [f"| {name} | {value} |" for name, value in values.items() if value is not None]
+    return "\n".join(["| | |", "|---|---|", *rows])

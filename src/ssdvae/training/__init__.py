@@ -1,0 +1,1 @@
+"""From a corpus folder to a run folder."""

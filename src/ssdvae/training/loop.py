@@ -1,0 +1,88 @@
+"""The training loop. It yields after every step; who calls it logs, validates, saves and stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from accelerate import Accelerator
+from torch import nn
+
+from ssdvae.config import TrainSettings
+from ssdvae.data.batches import Noise, collate, epoch_batches, generator, hide, share
+from ssdvae.data.corpus import Documents
+from ssdvae.data.vectors import Vectors
+from ssdvae.errors import UserError
+from ssdvae.models import model_class
+from ssdvae.models.base import EventModel
+from ssdvae.data.vocabulary import Inventory, Vocabulary
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step that was taken."""
+
+    step: int  # counted from 1
+    documents: int  # in the batch, over all processes
+    sums: dict[str, float]  # of the loss and its terms over these documents
+
+
+def new_model(
+    settings: TrainSettings, vocabulary: Vocabulary, frames: Inventory, vectors: Vectors | None
+) -> EventModel:
+    """A model with the weights that the seed gives, and the pretrained vectors of the words that have one."""
+    with torch.random.fork_rng():
+        # Layers draw their first weights from torch's own generator: the one place where it is used.
+        torch.manual_seed(settings.seed)
+        model = model_class(settings.model)(settings, vocabulary, frames)
+    if vectors is not None:
+        weight = model.word_embedding().weight.data
+        weight[torch.from_numpy(vectors.found)] = torch.from_numpy(vectors.matrix[vectors.found])
+    return model
+
+
+def new_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Optimizer:
+    return torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True)
+
+
+def steps_per_epoch(documents: Documents, settings: TrainSettings) -> int:
+    return -(-len(documents) // settings.batch)
+
+
+def train_steps(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    accelerator: Accelerator,
+    documents: Documents,
+    settings: TrainSettings,
+    start: int,
+) -> Iterator[Step]:
+    """Steps ``start + 1``, ``start + 2``, … to the end of the last epoch.
+
+    ``model`` and ``optimizer`` are prepared by the accelerator. A step depends on the weights, the optimiser
+    and its number, nothing else: that is what makes a resumed run the same run.
+    """
+    process, processes = accelerator.process_index, accelerator.num_processes
+    per_epoch = steps_per_epoch(documents, settings)
+    if len(documents) // per_epoch < processes:
+        raise UserError(f"{len(documents)} documents in batches of {settings.batch} do not go round {processes} processes")
+    observed = hide(documents, settings.observe, settings.seed)
+    model.train()
+    for epoch in range(start // per_epoch, settings.epochs):
+        batches = epoch_batches(len(documents), settings.batch, settings.seed, epoch)
+        for index in range(start - epoch * per_epoch if epoch == start // per_epoch else 0, per_epoch):
+            step, rows = epoch * per_epoch + index, batches[index]
+            part = share(rows, process, processes)
+            batch = collate(documents, rows[part], observed).to(accelerator.device)
+            noise = Noise(generator(settings.seed, "noise", step), len(rows), part)
+            loss = model(batch, noise)
+            # Processes average their gradients; their sum over the whole batch is what one would have.
+            accelerator.backward(loss.per_document.sum() * (processes / len(rows)))
+            accelerator.clip_grad_norm_(model.parameters(), settings.clip)
+            optimizer.step()
+            optimizer.zero_grad()
+            terms = {"loss": loss.per_document, **loss.terms}
+            sums = torch.stack([term.detach().double().sum() for term in terms.values()])
+            values = accelerator.reduce(sums, "sum").tolist()
+            yield Step(step + 1, len(rows), dict(zip(terms, values, strict=True)))

@@ -1,0 +1,247 @@
+"""A training run from beginning to end: what happens around the steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import threading
+import time
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+import torch
+from accelerate import Accelerator
+
+from ssdvae.config import EvaluateSettings, TrainSettings
+from ssdvae.console import TrainingDisplay
+from ssdvae.data.corpus import Corpus, Documents
+from ssdvae.data.vectors import Vectors, read_vectors
+from ssdvae.errors import UserError
+from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.training.loop import Step, new_model, new_optimizer, steps_per_epoch, train_steps
+from ssdvae.training.runs import Run, State
+
+RECORD_STEPS = 100
+"""Steps between training lines in metrics.jsonl."""
+
+
+class Interrupted(UserError):
+    """A signal asked the run to stop; it was saved first."""
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + signal_number
+
+
+class Signals:
+    """Remembers Ctrl-C and SIGTERM, to be acted on between two steps; a second Ctrl-C acts at once."""
+
+    def __enter__(self) -> Self:
+        self.received = 0
+        # Python allows handlers in the main thread only; elsewhere the caller has its own way to stop.
+        self.numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+        self.previous = [signal.signal(number, self._receive) for number in self.numbers]
+        return self
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.received:
+            raise KeyboardInterrupt
+        self.received = number
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in zip(self.numbers, self.previous, strict=True):
+            signal.signal(number, handler)
+
+
+def train(corpus: Corpus, out: Path, settings: TrainSettings) -> Run:
+    """Train a model into a new run folder."""
+    accelerator = Accelerator(mixed_precision=settings.precision)
+    display = TrainingDisplay(accelerator.is_main_process)
+    vectors = _vectors(corpus, settings)
+    settings = _with_width(settings, vectors)
+    if vectors is not None:
+        display.say(f"{vectors.coverage:.1%} of the {len(vectors.found):,} words have a vector in {settings.vectors}")
+    run = Run(out)
+    if accelerator.is_main_process:
+        run = Run.create(out, settings, corpus.folder)
+    accelerator.wait_for_everyone()
+    return _Training(run, corpus, settings, accelerator, display, vectors).run_to_end(State(corpus=corpus.fingerprint))
+
+
+def resume(folder: Path) -> Run:
+    """Go on with a run from its last checkpoint, as if it had never stopped."""
+    run = Run(folder)
+    corpus_folder, settings = run.config()
+    accelerator = Accelerator(mixed_precision=settings.precision)
+    display = TrainingDisplay(accelerator.is_main_process)
+    training = _Training(run, Corpus(corpus_folder), settings, accelerator, display, None)
+    state = training.restore()
+    if state.finished:
+        display.say(f"{folder} is finished: best perplexity {state.best:.2f} at step {state.best_step}")
+        return run
+    display.say(f"resuming {folder} after step {state.step}")
+    return training.run_to_end(state)
+
+
+def _vectors(corpus: Corpus, settings: TrainSettings) -> Vectors | None:
+    return None if settings.vectors is None else read_vectors(settings.vectors, corpus.vocabulary.names)
+
+
+def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
+    """The settings with the width of the word vectors decided, and a path that holds from any folder."""
+    if vectors is None:
+        return dataclasses.replace(settings, embedding=settings.embedding or 300)
+    width = vectors.matrix.shape[1]
+    if settings.embedding not in (None, width):
+        raise UserError(
+            f"the vectors of {settings.vectors} are {width} wide, but --embedding is {settings.embedding}\n"
+            "leave --embedding out, or name other vectors"
+        )
+    assert settings.vectors is not None
+    return dataclasses.replace(settings, embedding=width, vectors=settings.vectors.resolve())
+
+
+class _Training:
+    """One run being trained: every process has one, the main process writes."""
+
+    def __init__(
+        self,
+        run: Run,
+        corpus: Corpus,
+        settings: TrainSettings,
+        accelerator: Accelerator,
+        display: TrainingDisplay,
+        vectors: Vectors | None,
+    ) -> None:
+        self.run, self.corpus, self.settings = run, corpus, settings
+        self.accelerator, self.display = accelerator, display
+        self.documents: Documents = corpus.split("train")
+        self.valid: Documents = corpus.split("valid")
+        self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors)
+        self.optimizer = new_optimizer(self.model, settings)
+        self.prepared, self.prepared_optimizer = accelerator.prepare(self.model, self.optimizer)
+        self.per_epoch = steps_per_epoch(self.documents, settings)
+        self.last_step = settings.epochs * self.per_epoch
+        self.validate_steps = settings.validate_steps or self.per_epoch
+        self.log = self._tensorboard() if settings.tensorboard and accelerator.is_main_process else None
+
+    def restore(self) -> State:
+        state = self.run.restore(self.model, self.optimizer)
+        if state.corpus != self.corpus.fingerprint:
+            raise UserError(
+                f"the corpus {self.corpus.folder} is not the one that {self.run.folder} was trained on\n"
+                "put the old one back, or start a new run"
+            )
+        if self.accelerator.scaler is not None and state.scaler:
+            self.accelerator.scaler.load_state_dict(state.scaler)
+        if self.accelerator.is_main_process:
+            self.run.rewind(state)
+        return state
+
+    def run_to_end(self, state: State) -> Run:
+        clock = time.monotonic() - state.seconds
+        saved = time.monotonic()
+        steps = train_steps(
+            self.prepared, self.prepared_optimizer, self.accelerator, self.documents, self.settings, state.step
+        )
+        if state.step == 0:
+            self._save(state)  # so that a run can be resumed from its first moment
+        with Signals() as signals, self.display:
+            for step in steps:
+                state.step = step.step
+                state.seconds = time.monotonic() - clock
+                self._count(state, step)
+                validated = step.step % self.validate_steps == 0 or step.step == self.last_step
+                if validated:
+                    self._validate(state)
+                elif step.step % RECORD_STEPS == 0:
+                    self._record_training(state)
+                due = time.monotonic() - saved >= 60 * self.settings.save_minutes
+                received, due = self._agree(signals.received, due)
+                if validated or due or received:
+                    self._save(state)
+                    saved = time.monotonic()
+                if state.finished:
+                    break
+                if received:
+                    raise Interrupted(
+                        f"stopped after step {state.step}; go on with: ssdvae train --resume {self.run.folder}", received
+                    )
+        if self.log is not None:
+            self.log.close()
+        return self.run
+
+    def _agree(self, received: int, due: bool) -> tuple[int, bool]:
+        """What any process was told, all of them know."""
+        if self.accelerator.num_processes == 1:
+            return received, due
+        votes = self.accelerator.gather(torch.tensor([[received, int(due)]], device=self.accelerator.device))
+        return int(votes[:, 0].max()), bool(votes[:, 1].any())
+
+    def _count(self, state: State, step: Step) -> None:
+        for name, value in step.sums.items():
+            state.sums[name] = state.sums.get(name, 0.0) + value
+        state.summed += step.documents
+        speed = state.step * len(self.documents) / self.per_epoch / max(state.seconds, 1e-9)
+        epoch = (state.step - 1) // self.per_epoch + 1
+        self.display.step(state.step, self.last_step, epoch, step.sums["loss"] / step.documents, speed)
+
+    def _record_training(self, state: State) -> dict[str, float]:
+        """Means per document since the last record."""
+        means = {name: value / state.summed for name, value in state.sums.items()}
+        self._record(state, {"split": "train", **means})
+        state.sums, state.summed = {}, 0
+        return means
+
+    def _validate(self, state: State) -> None:
+        means = self._record_training(state)
+        scores = evaluate(
+            self.model,
+            self.valid,
+            EvaluateSettings(eval_batch=2 * self.settings.batch, eval_seed=self.settings.seed),
+            bounded=False,
+            process=self.accelerator.process_index,
+            processes=self.accelerator.num_processes,
+            reduce=lambda tally: self.accelerator.reduce(tally.to(self.accelerator.device), "sum").cpu(),
+        )
+        best = state.best is None or scores["ppl"] < state.best
+        if best:
+            state.best, state.best_step, state.stale = scores["ppl"], state.step, 0
+        else:
+            state.stale += 1
+        state.finished = state.stale >= self.settings.patience or state.step == self.last_step
+        record = self._record(state, {"split": "valid", **scores})
+        self.display.validation({**record, "train_loss": means["loss"]}, best)
+        if best and self.accelerator.is_main_process:
+            self.run.save_model(self.model, record)
+        if state.stale >= self.settings.patience:
+            self.display.say(f"no improvement in {state.stale} validations: stopping")
+
+    def _record(self, state: State, values: dict[str, Any]) -> dict[str, Any]:
+        epoch = round(state.step / self.per_epoch, 4)
+        record = {"step": state.step, "epoch": epoch, "seconds": round(state.seconds, 3), **values}
+        if self.accelerator.is_main_process:
+            self.run.record(state, record)
+            if self.log is not None:
+                for name, value in values.items():
+                    if isinstance(value, int | float):
+                        self.log.add_scalar(f"{values['split']}/{name}", value, state.step)
+        return record
+
+    def _save(self, state: State) -> None:
+        if self.accelerator.is_main_process:
+            if self.accelerator.scaler is not None:
+                state.scaler = self.accelerator.scaler.state_dict()
+            self.run.save(state, self.model, self.optimizer)
+
+    def _tensorboard(self) -> Any:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise UserError("--tensorboard needs an extra: pip install 'ssdvae[tensorboard]'") from error
+        return SummaryWriter(self.run.folder / "tensorboard")
+
+

@@ -1,0 +1,81 @@
+"""The bound against the exact likelihood, summed over all F^M chains of frames."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ssdvae.data.batches import Batch
+from ssdvae.models.latent import log_prior
+from ssdvae.models.ssdvae import SSDVAE
+from tests.toys import FRAMES, noise, toy_batch, toy_model
+
+EVENTS = 3
+
+pytestmark = pytest.mark.usefixtures("_no_gradients")
+
+
+@pytest.fixture
+def _no_gradients() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+def every_chain(model: SSDVAE, document: Batch) -> tuple[Tensor, Tensor]:
+    """log p(w, f) and log q(f | w) of each chain f, by forcing the encoder through it."""
+    chains = torch.tensor(list(itertools.product(range(FRAMES), repeat=EVENTS)))
+    copies = Batch(*(getattr(document, n).expand(len(chains), *getattr(document, n).shape[1:]) for n in vars(document)))
+    one_hot = functional.one_hot(chains, FRAMES).double()
+    place = itertools.count()
+
+    def forced(logits: Tensor, gumbel: Tensor) -> Tensor:
+        return one_hot[:, next(place)]
+
+    posterior = model.posterior(copies, forced, noise(len(chains)))
+    log_p = model.log_likelihood(copies, one_hot) + log_prior(copies.mask, FRAMES)
+    return log_p, posterior.log_q()
+
+
+@pytest.fixture
+def model() -> SSDVAE:
+    model = toy_model()
+    assert isinstance(model, SSDVAE)
+    return model
+
+
+@pytest.mark.parametrize("observe", [0.0, 1.0])
+def test_the_chains_of_the_encoder_have_probabilities_that_sum_to_one(model: SSDVAE, observe: float) -> None:
+    _, log_q = every_chain(model, toy_batch([EVENTS], observe=observe))
+    torch.testing.assert_close(log_q.logsumexp(0), torch.zeros((), dtype=torch.float64))
+
+
+def test_the_exact_elbo_never_exceeds_the_exact_likelihood(model: SSDVAE) -> None:
+    for _ in range(10):
+        log_p, log_q = every_chain(model, toy_batch([EVENTS], observe=0))
+        elbo = (log_q.exp() * (log_p - log_q)).sum()
+        assert elbo <= log_p.logsumexp(0) + 1e-9
+
+
+def test_one_sample_estimates_the_exact_elbo_and_many_reach_the_likelihood(model: SSDVAE) -> None:
+    document = toy_batch([EVENTS], observe=0)
+    log_p, log_q = every_chain(model, document)
+    elbo, likelihood = (log_q.exp() * (log_p - log_q)).sum(), log_p.logsumexp(0)
+    draws = 4000
+    copies = Batch(*(getattr(document, n).expand(draws, *getattr(document, n).shape[1:]) for n in vars(document)))
+    single = model.bound(copies, 1, noise(draws))
+    assert abs(single.mean() - elbo) < 4 * single.std() / draws**0.5
+    # The importance-weighted estimate lies between the two, and its gap shrinks with the samples.
+    few, many = (model.bound(_first(copies, 400), s, noise(400)) for s in (5, 60))
+    error = 4 * few.std() / 400**0.5
+    assert elbo - error < few.mean() < likelihood + error
+    assert abs(many.mean() - likelihood) < abs(few.mean() - likelihood) + 4 * many.std() / 400**0.5
+    assert abs(many.mean() - likelihood) < 4 * many.std() / 400**0.5 + float((log_p - log_q - likelihood).exp().var()) / 60
+
+
+def _first(batch: Batch, count: int) -> Batch:
+    return Batch(*(getattr(batch, name)[:count] for name in vars(batch)))

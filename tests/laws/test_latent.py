@@ -1,0 +1,86 @@
+"""The mathematics without parameters, against formulas and another library."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch.distributions import Categorical
+
+from ssdvae.config import ModelSettings
+from ssdvae.data.batches import Noise
+from ssdvae.models.latent import Elbo, entropy, exact, importance_bound, inject, log_prior, mode, relaxed
+from tests.toys import noise
+
+
+def test_entropy_is_that_of_torch_distributions() -> None:
+    logits = 3 * torch.randn(20, 7)
+    torch.testing.assert_close(entropy(logits), Categorical(logits=logits).entropy())
+
+
+def test_injection_adds_the_norm_of_the_event_where_something_is_observed() -> None:
+    raw = torch.randn(4, 6)
+    observed = torch.tensor([2, -1, 0, 5])
+    injected = inject(raw, observed)
+    for row, frame in enumerate(observed.tolist()):
+        expected = raw[row].clone()
+        if frame >= 0:
+            expected[frame] += math.sqrt(float((raw[row] ** 2).sum()))
+        torch.testing.assert_close(injected[row], expected)
+
+
+def test_injection_does_not_depend_on_the_rest_of_the_batch() -> None:
+    raw, observed = torch.randn(4, 6), torch.tensor([2, -1, 0, 5])
+    alone = torch.cat([inject(raw[i : i + 1], observed[i : i + 1]) for i in range(4)])
+    torch.testing.assert_close(inject(raw, observed), alone)
+
+
+def test_relaxed_samples_are_on_the_simplex_and_sharpen_as_the_temperature_falls() -> None:
+    logits, gumbel = torch.randn(50, 5), noise(50).gumbel(5)
+    samples = [relaxed(t)(logits, gumbel) for t in (2.0, 0.5, 1e-6)]
+    for sample in samples:
+        torch.testing.assert_close(sample.sum(-1), torch.ones(50))
+    peaks = [sample.max(-1).values.mean() for sample in samples]
+    assert peaks[0] < peaks[1] < peaks[2]
+    torch.testing.assert_close(samples[2], exact(logits, gumbel), atol=1e-3, rtol=0)
+
+
+def test_exact_samples_have_the_frequencies_of_the_softmax() -> None:
+    draws, logits = 40_000, torch.tensor([0.5, -1.0, 1.5, 0.0])
+    rows = logits.expand(draws, -1)
+    counts = exact(rows, noise(draws).gumbel(4)).sum(0)
+    expected = draws * logits.softmax(-1)
+    chi_square = float(((counts - expected) ** 2 / expected).sum())
+    assert chi_square < 16.27  # the 99.9 % point of χ² with 3 degrees of freedom
+
+
+def test_mode_is_the_largest_logit_whatever_the_noise() -> None:
+    logits = torch.randn(10, 5)
+    assert torch.equal(mode(logits, noise(10).gumbel(5)).argmax(-1), logits.argmax(-1))
+
+
+def test_gumbel_noise_is_finite_even_where_the_uniform_draw_is_zero() -> None:
+    class Zeros(Noise):
+        def uniform(self, *shape: int, device: torch.device | str = "cpu") -> torch.Tensor:
+            return torch.zeros(self.size, *shape)
+
+    assert torch.isfinite(Zeros(torch.Generator(), 3).gumbel(4)).all()
+
+
+def test_uniform_prior_costs_ln_F_for_each_real_event() -> None:
+    mask = torch.tensor([[True, True, False], [True, False, False]])
+    torch.testing.assert_close(log_prior(mask, 500), torch.tensor([-2 * math.log(500), -math.log(500)]))
+
+
+def test_importance_bound_is_the_log_of_the_mean_weight() -> None:
+    log_weights = torch.randn(6, 4)
+    torch.testing.assert_close(importance_bound(log_weights), log_weights.exp().mean(0).log())
+
+
+def test_weights_count_once_per_word_or_once_per_document() -> None:
+    elbo = Elbo(torch.tensor([-50.0]), torch.tensor([3.0]), torch.tensor([7.0]))
+    weights = {"entropy_weight": 0.2, "frame_weight": 0.5}
+    document = elbo.loss(ModelSettings(normalize="document", **weights), torch.tensor([20]))
+    word = elbo.loss(ModelSettings(normalize="word", **weights), torch.tensor([20]))
+    torch.testing.assert_close(document, torch.tensor([50 - 0.2 * 3 + 0.5 * 7]))
+    torch.testing.assert_close(word, torch.tensor([50 + 20 * (0.5 * 7 - 0.2 * 3)]))

@@ -1,0 +1,56 @@
+"""Small models and documents for the tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ssdvae.config import ModelSettings
+from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.events import MISSING
+from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
+from ssdvae.models import MODELS
+from ssdvae.models.base import EventModel
+
+WORDS, FRAMES = 11, 3
+
+
+def toy_model(name: str = "ssdvae", frames: int = FRAMES, **settings: Any) -> EventModel:
+    """A model with weights large enough that everything it reads makes a difference."""
+    words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(WORDS - 2))]
+    config = ModelSettings(model=name, **{"embedding": 6, "hidden": 8, "layers": 2, **settings})
+    model = MODELS[name](
+        config,
+        Vocabulary(words, [1] * WORDS),
+        Inventory([f"Frame{i}" for i in range(frames)], [1] * frames),
+    )
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    return model.double().eval()
+
+
+def toy_batch(lengths: list[int], events: int | None = None, frames: int = FRAMES, observe: float = 0.5) -> Batch:
+    size, events = len(lengths), events or max(lengths)
+    mask = torch.arange(events) < torch.tensor(lengths)[:, None]
+    gold = torch.randint(0, frames, (size, events)).masked_fill(~mask, -1)
+    seen = torch.rand(size, events) < observe
+    tokens = torch.randint(0, WORDS, (size, events, 4))
+    return Batch(tokens, gold, gold.masked_fill(~seen, -1), mask)
+
+
+def noise(size: int, seed: int = 0) -> Noise:
+    return Noise(torch.Generator().manual_seed(seed), size)
+
+
+def outputs(model: EventModel, batch: Batch) -> dict[str, Tensor]:
+    """All that a model answers about a batch, by name."""
+    loss = model(batch, noise(len(batch)))
+    answers = {"loss": loss.per_document, **loss.terms}
+    answers["words"] = model.word_log_probs(batch, noise(len(batch)))
+    answers["bound"] = model.bound(batch, 3, noise(len(batch)))
+    frames = model.infer(batch)
+    if frames is not None:
+        answers["frames"] = frames
+    return answers
