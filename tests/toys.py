@@ -13,6 +13,7 @@ from ssdvae.data.events import MISSING
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.models import MODELS
 from ssdvae.models.base import EventModel
+from ssdvae.models.ssdvae import SSDVAE
 
 WORDS, FRAMES = 11, 3
 
@@ -31,7 +32,15 @@ def toy_model(name: str = "ssdvae", frames: int = FRAMES, **settings: Any) -> Ev
     return model.double().eval()
 
 
-def toy_batch(lengths: list[int], events: int | None = None, frames: int = FRAMES, observe: float = 0.5) -> Batch:
+def toy_ssdvae(**settings: Any) -> SSDVAE:
+    model = toy_model("ssdvae", **settings)
+    assert isinstance(model, SSDVAE)
+    return model
+
+
+def toy_batch(
+    lengths: list[int], events: int | None = None, frames: int = FRAMES, observe: float = 0.5
+) -> Batch:
     size, events = len(lengths), events or max(lengths)
     mask = torch.arange(events) < torch.tensor(lengths)[:, None]
     gold = torch.randint(0, frames, (size, events)).masked_fill(~mask, -1)

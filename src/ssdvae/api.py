@@ -1,10 +1,10 @@
 """What ``import ssdvae`` offers: the commands as functions.
 
-    import ssdvae
-    corpus = ssdvae.prepare("events.jsonl", "corpus", preset="tiny")
-    run = ssdvae.train(corpus, "runs/first", preset="tiny", observe=0.9)
-    model = ssdvae.load("runs/first")
-    ssdvae.evaluate("runs/first", split="valid")["ppl_bound"]
+import ssdvae
+corpus = ssdvae.prepare("events.jsonl", "corpus", preset="tiny")
+run = ssdvae.train(corpus, "runs/first", preset="tiny", observe=0.9)
+model = ssdvae.load("runs/first")
+ssdvae.evaluate("runs/first", split="valid")["ppl_bound"]
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def prepare(
 ) -> Corpus:
     """Make a corpus folder from one file of documents, or from ``{"train": …, "valid": …, "test": …}``."""
     paths: Path | dict[Split, Path] = (
-        {split: Path(path) for split, path in sources.items()} if isinstance(sources, Mapping) else Path(sources)
+        {split: Path(path) for split, path in sources.items()}
+        if isinstance(sources, Mapping)
+        else Path(sources)
     )
     chosen = PrepareSettings.preset(preset, **settings)
     return preparing.prepare(paths, Path(out), chosen, format=format, skip_bad=skip_bad)

@@ -12,7 +12,16 @@ from typing import Any, get_type_hints
 from jsonargparse import ActionYesNo, ArgumentParser, Namespace
 
 from ssdvae import __version__
-from ssdvae.config import PRESETS, EvaluateSettings, PrepareSettings, Settings, TrainSettings, preset
+from ssdvae.config import (
+    PRESETS,
+    SPLITS,
+    EvaluateSettings,
+    PrepareSettings,
+    Settings,
+    Split,
+    TrainSettings,
+    preset,
+)
 from ssdvae.console import bar, console, counted, say
 from ssdvae.errors import UserError
 
@@ -32,13 +41,15 @@ def add_settings(parser: ArgumentParser, kind: type[Settings], defaults: dict[st
 def add_common(parser: ArgumentParser, kind: type[Settings], argv: Sequence[str]) -> None:
     """--preset, --config, and the settings with the defaults that the preset gives."""
     name = _value_of("--preset", argv)
-    parser.add_argument("--preset", choices=list(PRESETS), default=None, help="a named size for all that follows")
+    parser.add_argument(
+        "--preset", choices=list(PRESETS), default=None, help="a named size for all that follows"
+    )
     parser.add_argument("--config", action="config", help="a YAML file with any of these settings")
     add_settings(parser, kind, preset(name) if name in PRESETS else {})
 
 
 def _value_of(flag: str, argv: Sequence[str]) -> str | None:
-    """The preset must be known before the other flags are read: it gives their defaults, wherever it stands."""
+    """The value of a flag, before parsing: a preset gives the defaults of the flags around it."""
     for place, word in enumerate(argv):
         if word == flag and place + 1 < len(argv):
             return argv[place + 1]
@@ -48,8 +59,10 @@ def _value_of(flag: str, argv: Sequence[str]) -> str | None:
 
 
 def _input_format(parser: ArgumentParser) -> None:
-    parser.add_argument("--format", default=None, help="jsonl, csv, parquet or official; by default by the file's name")
-    parser.add_argument("--skip-bad", action="store_true", help="count and report malformed input instead of stopping")
+    parser.add_argument("--format", default=None, help="jsonl, csv, parquet or official; by default as named")
+    parser.add_argument(
+        "--skip-bad", action="store_true", help="count and report malformed input instead of stopping"
+    )
 
 
 # One pair of functions for each command: its flags, and what it calls.
@@ -91,15 +104,19 @@ def import_(args: Namespace) -> None:
     from ssdvae.data.readers import Skipped, read_documents, write_jsonl
 
     skipped = Skipped() if args.skip_bad else None
-    documents = (d for path in args.sources for d in read_documents(path, format=args.format, skip_bad=skipped))
+    documents = (
+        d for path in args.sources for d in read_documents(path, format=args.format, skip_bad=skipped)
+    )
     say(f"wrote {write_jsonl(args.out, counted(documents, 'reading')):,} documents to {args.out}")
     if skipped is not None:
         say(str(skipped))
 
 
 def prepare_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
-    parser.add_argument("source", nargs="?", type=Path, default=None, help="one file, to be split by document id")
-    for split in ("train", "valid", "test"):
+    parser.add_argument(
+        "source", nargs="?", type=Path, default=None, help="one file, to be split by document id"
+    )
+    for split in SPLITS:
         parser.add_argument(f"--{split}", type=Path, default=None, help=f"or: the file of the {split} split")
     parser.add_argument("--out", type=Path, required=True, help="corpus folder to write")
     _input_format(parser)
@@ -109,7 +126,7 @@ def prepare_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
 def prepare(args: Namespace) -> None:
     from ssdvae.data.prepare import prepare as write_corpus
 
-    given = {split: args[split] for split in ("train", "valid", "test") if args[split] is not None}
+    given: dict[Split, Path] = {split: args[split] for split in SPLITS if args[split] is not None}
     if (args.source is None) == (not given):
         raise UserError("name one file to be split, or three with --train, --valid and --test")
     corpus = write_corpus(
@@ -122,8 +139,10 @@ def prepare(args: Namespace) -> None:
     )
     manifest = corpus.manifest
     for split, counts in manifest["splits"].items():
-        say(f"{split}: {counts['documents']:,} documents, {counts['events']:,} events, "
-            f"{counts['unknown_words']:,} unknown words, {counts['too_short']:,} documents too short")
+        say(
+            f"{split}: {counts['documents']:,} documents, {counts['events']:,} events, "
+            f"{counts['unknown_words']:,} unknown words, {counts['too_short']:,} documents too short"
+        )
     for path, count in manifest["skipped"].items():
         if count:
             say(f"skipped {count:,} malformed pieces of {path}")
@@ -133,7 +152,9 @@ def prepare(args: Namespace) -> None:
 def train_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
     parser.add_argument("corpus", nargs="?", type=Path, default=None, help="corpus folder")
     parser.add_argument("--out", type=Path, default=None, help="run folder to write")
-    parser.add_argument("--resume", type=Path, default=None, help="go on with this run folder; takes nothing else")
+    parser.add_argument(
+        "--resume", type=Path, default=None, help="go on with this run folder; takes nothing else"
+    )
     add_common(parser, TrainSettings, argv)
 
 
@@ -179,9 +200,15 @@ def print_scores(scores: dict[str, Any], as_json: bool) -> None:
         print(f"{name:16}{shown}")
 
 
-COMMANDS: dict[str, tuple[str, Callable[[ArgumentParser, Sequence[str]], None], Callable[[Namespace], None]]] = {
+COMMANDS: dict[
+    str, tuple[str, Callable[[ArgumentParser, Sequence[str]], None], Callable[[Namespace], None]]
+] = {
     "demo": ("train, evaluate and look at a model of the embedded corpus", demo_flags, demo),
-    "world": ("write documents of the embedded corpus, whose exact distribution is known", world_flags, world),
+    "world": (
+        "write documents of the embedded corpus, whose exact distribution is known",
+        world_flags,
+        world,
+    ),
     "import": ("turn files of events into JSON lines", import_flags, import_),
     "prepare": ("make a corpus folder from documents", prepare_flags, prepare),
     "train": ("train a model on a corpus folder", train_flags, train),
@@ -192,10 +219,12 @@ COMMANDS: dict[str, tuple[str, Callable[[ArgumentParser, Sequence[str]], None], 
 def build_parser(argv: Sequence[str]) -> ArgumentParser:
     parser = ArgumentParser(
         prog="ssdvae",
-        description="Learn what usually happens next from sequences of events, guided by partly known frames.",
+        description="Learn what usually happens next from sequences of events and partly known frames.",
         version=__version__,
     )
-    commands = parser.add_subcommands(dest="command", metavar="COMMAND", help="what to do; --help of each says more")
+    commands = parser.add_subcommands(
+        dest="command", metavar="COMMAND", help="what to do; --help of each says more"
+    )
     for name, (help, flags, _) in COMMANDS.items():
         command = ArgumentParser(description=help[0].upper() + help[1:] + ".")
         flags(command, argv)
@@ -210,7 +239,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         COMMANDS[args.command][2](args[args.command])
     except UserError as error:
-        console.print(f"[bold red]error:[/] ", end="")
+        console.print("[bold red]error:[/] ", end="")
         say(str(error))
         return getattr(error, "exit_code", 2)
     except KeyboardInterrupt:

@@ -46,7 +46,9 @@ class Settings:
 
     def _check(self, name: str, right: bool, expected: str) -> None:
         if not right:
-            raise UserError(f"--{name.replace('_', '-')}: found {shorten(getattr(self, name))}, expected {expected}")
+            raise UserError(
+                f"--{name.replace('_', '-')}: found {shorten(getattr(self, name))}, expected {expected}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,9 @@ class PrepareSettings(Settings):
     min_events: int = setting(1, "documents with fewer usable events are left out")
     vocabulary: int = setting(40_000, "words (V), the most frequent of the training split")
     frames: int = setting(500, "frames (F), the most frequent of the training split")
-    keep_frameless: bool = setting(False, "keep events without a frame, as always latent, instead of dropping them")
+    keep_frameless: bool = setting(
+        False, "keep events without a frame, as always latent, instead of dropping them"
+    )
     lowercase: bool = setting(True, "fold the words to lower case")
     valid_share: float = setting(0.05, "share of documents for validation, when one file is split")
     test_share: float = setting(0.05, "share of documents for testing, when one file is split")
@@ -65,7 +69,9 @@ class PrepareSettings(Settings):
     def __post_init__(self) -> None:
         self._check("events", self.events >= 1, "at least 1")
         self._check("min_events", 1 <= self.min_events <= self.events, f"from 1 to {self.events}")
-        self._check("vocabulary", self.vocabulary >= 3, "at least 3: the missing word, the unknown one, and one more")
+        self._check(
+            "vocabulary", self.vocabulary >= 3, "at least 3: the missing word, the unknown one, and one more"
+        )
         self._check("frames", self.frames >= 1, "at least 1")
         for name in ("valid_share", "test_share"):
             self._check(name, 0 <= getattr(self, name) < 1, "a share from 0 to 1")
@@ -101,7 +107,9 @@ class TrainSettings(ModelSettings):
     """A training run: the model, and how it is trained."""
 
     observe: float = setting(0.9, "chance that a training frame is observed (ε)")
-    vectors: Path | None = setting(None, "pretrained word vectors: GloVe or word2vec text, plain, .gz or .zip")
+    vectors: Path | None = setting(
+        None, "pretrained word vectors: GloVe or word2vec text, plain, .gz or .zip"
+    )
     batch: int = setting(100, "documents per step, over all processes")
     learning_rate: float = setting(1e-3, "step size of Adam")
     clip: float = setting(5.0, "largest norm of the gradient")

@@ -23,7 +23,7 @@ from ssdvae.data.files import atomic_write, byte_lines, open_bytes, sha256, text
 from ssdvae.errors import DataError, UserError
 
 # A disk that others use too has no known speed, so no example has a time limit.
-settings.register_profile("disk", settings.default, deadline=None)
+settings.register_profile("disk", settings.default, deadline=None, max_examples=50)
 settings.load_profile("disk")
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -48,6 +48,8 @@ def test_the_same_text_gives_the_same_bytes(tmp_path: Path) -> None:
         with writing_text(tmp_path / name) as file:
             file.write("x\n")
     assert sha256(tmp_path / "a.gz") == sha256(tmp_path / "b.gz")
+    # Both may fall in one second: bytes 4 to 8 of the header are the time (RFC 1952).
+    assert (tmp_path / "a.gz").read_bytes()[4:8] == bytes(4)
 
 
 @given(st.binary())
@@ -84,6 +86,17 @@ def test_a_gz_file_cut_anywhere_raises_and_gives_no_half_line(cut: int) -> None:
             read.extend(line for _, line in byte_lines(path))
     assert read == LINES[: len(read)]
     assert caught.value.line == len(read) + 1
+
+
+# From byte 10 on: the header before it has a time, which may be anything.
+@given(st.integers(10, len(PACKED) - 1), st.integers(1, 255))
+def test_a_gz_file_with_one_byte_altered_raises(place: int, change: int) -> None:
+    altered = PACKED[:place] + bytes([PACKED[place] ^ change]) + PACKED[place + 1 :]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "a.gz")
+        path.write_bytes(altered)
+        with pytest.raises(DataError, match="damaged"):
+            list(byte_lines(path))
 
 
 @given(st.binary(), st.sampled_from([".gz", ".zip", ".txt"]))

@@ -24,7 +24,7 @@ from ssdvae.data.readers import READERS, Skipped, guess_format, read_documents, 
 from ssdvae.errors import DataError, UserError
 
 # A disk that others use too has no known speed, so no example has a time limit.
-settings.register_profile("disk", settings.default, deadline=None)
+settings.register_profile("disk", settings.default, deadline=None, max_examples=50)
 settings.load_profile("disk")
 
 FIELDS = (*SLOTS, "frame")
@@ -188,7 +188,7 @@ def edited(content: bytes, edits: list[Edit]) -> bytes:
     return content
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     st.sampled_from(list(VALID)),
     st.binary(max_size=200)

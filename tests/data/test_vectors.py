@@ -17,7 +17,7 @@ from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import DataError, UserError
 
 # A disk that others use too has no known speed, so no example has a time limit.
-settings.register_profile("disk", settings.default, deadline=None)
+settings.register_profile("disk", settings.default, deadline=None, max_examples=50)
 settings.load_profile("disk")
 
 # Vectors are told from a word with spaces only by counting, so a number must not be part of a word here.
@@ -106,6 +106,12 @@ def test_the_exact_word_goes_before_its_lower_case_and_the_first_row_before_the_
     vectors = read([b"us 1 1", b"US 2 2", b"us 3 3", b"US 4 4"], ["US", "Us", "us", "us", "x"])
     assert vectors.matrix.tolist() == [[2, 2], [1, 1], [1, 1], [1, 1], [0, 0]]
     assert vectors.found.tolist() == [True] * 4 + [False]
+    assert read([b"us 1 1", b"x 2 2"], ["US"]).matrix.tolist() == [[1, 1]]
+
+
+def test_a_header_is_no_word() -> None:
+    vectors = read([b"2 1", b"the 5", b"a 6"], ["2", "the"])
+    assert vectors.matrix.tolist() == [[0], [5]]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_word() -> None:
@@ -173,7 +179,7 @@ Edit = tuple[float, int, bytes]
 TEXT = b"3 2\nthe 1 2\na b 3 4\n. -1e3 .5\n"
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.sampled_from(["v.txt", "v.gz", "v.zip"]),
     st.binary(max_size=100)

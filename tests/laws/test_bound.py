@@ -13,7 +13,7 @@ from torch.nn import functional
 from ssdvae.data.batches import Batch
 from ssdvae.models.latent import log_prior
 from ssdvae.models.ssdvae import SSDVAE
-from tests.toys import FRAMES, noise, toy_batch, toy_model
+from tests.toys import FRAMES, noise, toy_batch, toy_ssdvae
 
 EVENTS = 3
 
@@ -29,7 +29,9 @@ def _no_gradients() -> Iterator[None]:
 def every_chain(model: SSDVAE, document: Batch) -> tuple[Tensor, Tensor]:
     """log p(w, f) and log q(f | w) of each chain f, by forcing the encoder through it."""
     chains = torch.tensor(list(itertools.product(range(FRAMES), repeat=EVENTS)))
-    copies = Batch(*(getattr(document, n).expand(len(chains), *getattr(document, n).shape[1:]) for n in vars(document)))
+    copies = Batch(
+        *(getattr(document, n).expand(len(chains), *getattr(document, n).shape[1:]) for n in vars(document))
+    )
     one_hot = functional.one_hot(chains, FRAMES).double()
     place = itertools.count()
 
@@ -43,9 +45,7 @@ def every_chain(model: SSDVAE, document: Batch) -> tuple[Tensor, Tensor]:
 
 @pytest.fixture
 def model() -> SSDVAE:
-    model = toy_model()
-    assert isinstance(model, SSDVAE)
-    return model
+    return toy_ssdvae()
 
 
 @pytest.mark.parametrize("observe", [0.0, 1.0])
@@ -66,7 +66,9 @@ def test_one_sample_estimates_the_exact_elbo_and_many_reach_the_likelihood(model
     log_p, log_q = every_chain(model, document)
     elbo, likelihood = (log_q.exp() * (log_p - log_q)).sum(), log_p.logsumexp(0)
     draws = 4000
-    copies = Batch(*(getattr(document, n).expand(draws, *getattr(document, n).shape[1:]) for n in vars(document)))
+    copies = Batch(
+        *(getattr(document, n).expand(draws, *getattr(document, n).shape[1:]) for n in vars(document))
+    )
     single = model.bound(copies, 1, noise(draws))
     assert abs(single.mean() - elbo) < 4 * single.std() / draws**0.5
     # The importance-weighted estimate lies between the two, and its gap shrinks with the samples.
@@ -74,7 +76,10 @@ def test_one_sample_estimates_the_exact_elbo_and_many_reach_the_likelihood(model
     error = 4 * few.std() / 400**0.5
     assert elbo - error < few.mean() < likelihood + error
     assert abs(many.mean() - likelihood) < abs(few.mean() - likelihood) + 4 * many.std() / 400**0.5
-    assert abs(many.mean() - likelihood) < 4 * many.std() / 400**0.5 + float((log_p - log_q - likelihood).exp().var()) / 60
+    assert (
+        abs(many.mean() - likelihood)
+        < 4 * many.std() / 400**0.5 + float((log_p - log_q - likelihood).exp().var()) / 60
+    )
 
 
 def _first(batch: Batch, count: int) -> Batch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 from torch.distributions import Categorical
@@ -15,7 +16,8 @@ from tests.toys import noise
 
 def test_entropy_is_that_of_torch_distributions() -> None:
     logits = 3 * torch.randn(20, 7)
-    torch.testing.assert_close(entropy(logits), Categorical(logits=logits).entropy())
+    expected = Categorical(logits=logits).entropy()  # type: ignore[no-untyped-call]  # torch has no types there
+    torch.testing.assert_close(entropy(logits), expected)
 
 
 def test_injection_adds_the_norm_of_the_event_where_something_is_observed() -> None:
@@ -67,7 +69,7 @@ def test_gumbel_noise_is_finite_even_where_the_uniform_draw_is_zero() -> None:
     assert torch.isfinite(Zeros(torch.Generator(), 3).gumbel(4)).all()
 
 
-def test_uniform_prior_costs_ln_F_for_each_real_event() -> None:
+def test_uniform_prior_costs_ln_f_for_each_real_event() -> None:
     mask = torch.tensor([[True, True, False], [True, False, False]])
     torch.testing.assert_close(log_prior(mask, 500), torch.tensor([-2 * math.log(500), -math.log(500)]))
 
@@ -79,8 +81,11 @@ def test_importance_bound_is_the_log_of_the_mean_weight() -> None:
 
 def test_weights_count_once_per_word_or_once_per_document() -> None:
     elbo = Elbo(torch.tensor([-50.0]), torch.tensor([3.0]), torch.tensor([7.0]))
-    weights = {"entropy_weight": 0.2, "frame_weight": 0.5}
-    document = elbo.loss(ModelSettings(normalize="document", **weights), torch.tensor([20]))
-    word = elbo.loss(ModelSettings(normalize="word", **weights), torch.tensor([20]))
+    document = elbo.loss(_weights("document"), torch.tensor([20]))
+    word = elbo.loss(_weights("word"), torch.tensor([20]))
     torch.testing.assert_close(document, torch.tensor([50 - 0.2 * 3 + 0.5 * 7]))
     torch.testing.assert_close(word, torch.tensor([50 + 20 * (0.5 * 7 - 0.2 * 3)]))
+
+
+def _weights(normalize: Literal["word", "document"]) -> ModelSettings:
+    return ModelSettings(normalize=normalize, entropy_weight=0.2, frame_weight=0.5)

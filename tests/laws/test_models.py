@@ -13,14 +13,14 @@ import ssdvae
 from ssdvae.data.batches import Batch
 from ssdvae.models import MODELS
 from ssdvae.models.base import EventModel
-from tests.toys import FRAMES, WORDS, noise, outputs, toy_batch, toy_model
+from tests.toys import FRAMES, WORDS, noise, outputs, toy_batch, toy_model, toy_ssdvae
 
 LENGTHS = [4, 1, 3, 4]
 
 
 def equal(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> None:
     for name in first:
-        torch.testing.assert_close(first[name], second[name], msg=lambda text, name=name: f"{name}: {text}")
+        torch.testing.assert_close(first[name], second[name], msg=name)
 
 
 @pytest.fixture(params=[*((name, "addition") for name in MODELS), ("ssdvae", "concatenation")], ids="-".join)
@@ -81,12 +81,14 @@ def test_a_document_does_not_depend_on_its_neighbours(model: EventModel) -> None
 
 def test_the_gold_frame_of_a_latent_event_is_never_looked_at(model: EventModel) -> None:
     batch = toy_batch(LENGTHS)
-    equal(outputs(model, batch), outputs(model, dataclasses.replace(batch, frames=(batch.frames + 1) % FRAMES)))
+    equal(
+        outputs(model, batch), outputs(model, dataclasses.replace(batch, frames=(batch.frames + 1) % FRAMES))
+    )
 
 
 def test_a_word_does_not_change_the_probability_of_those_before_it() -> None:
     """Given the frames: the frames themselves are inferred from all words."""
-    model = toy_model("ssdvae")
+    model = toy_ssdvae()
     batch = toy_batch([4, 4])
     frames = torch.randn(2, 4, FRAMES, dtype=torch.float64).softmax(-1)
     inputs = model.reader(batch.tokens)
@@ -127,7 +129,7 @@ def test_saving_and_loading_keeps_every_answer(model: EventModel, tmp_path: Path
 
 def test_more_samples_are_the_mean_of_single_ones() -> None:
     """With S chains the loss is the mean of S losses, each with its own noise."""
-    single, several = toy_model("ssdvae"), toy_model("ssdvae", samples=3)
+    single, several = toy_ssdvae(), toy_ssdvae(samples=3)
     several.load_state_dict(single.state_dict())
     batch = toy_batch(LENGTHS)
     stream = noise(4)
@@ -137,13 +139,13 @@ def test_more_samples_are_the_mean_of_single_ones() -> None:
 
 @pytest.mark.parametrize("events", [1, 2, 7])
 def test_any_number_of_events_and_frames(events: int) -> None:
-    model = toy_model("ssdvae", frames=events + 1)
+    model = toy_ssdvae(frames=events + 1)
     answers = outputs(model, toy_batch([events, 1], frames=events + 1))
     assert all(torch.isfinite(value).all() for value in answers.values())
 
 
 def test_an_observed_frame_becomes_likelier() -> None:
-    model = toy_model("ssdvae")
+    model = toy_ssdvae()
     batch = toy_batch([3] * 20, observe=0)
     free = model.posterior(batch, _mode, noise(20)).logits.log_softmax(-1)
     told = dataclasses.replace(batch, observed=batch.frames)

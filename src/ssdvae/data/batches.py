@@ -51,7 +51,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some documents. Events beyond a document's length are padding: ``mask`` is False and nothing looks at them."""
+    """Some documents. Where ``mask`` is False an event is padding, and nothing looks at it."""
 
     tokens: Int[Tensor, "B M 4"]
     frames: Int[Tensor, "B M"]
@@ -79,7 +79,9 @@ def hide(documents: Documents, observe: float, seed: int) -> NDArray[np.int32]:
     return np.where(draws < observe, documents.frames, -1).astype(np.int32)
 
 
-def collate(documents: Documents, rows: NDArray[np.int64], observed: NDArray[np.int32] | None = None) -> Batch:
+def collate(
+    documents: Documents, rows: NDArray[np.int64], observed: NDArray[np.int32] | None = None
+) -> Batch:
     """The documents ``rows``, cut to the longest of them; nothing is observed unless ``observed`` says so."""
     lengths = documents.lengths[rows]
     events = int(lengths.max())
@@ -114,5 +116,3 @@ def share(rows: NDArray[np.int64], process: int, processes: int) -> slice:
     """The part of a batch that one of several processes takes."""
     start, stop = (len(rows) * p // processes for p in (process, process + 1))
     return slice(start, stop)
-
-

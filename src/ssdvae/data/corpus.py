@@ -1,16 +1,15 @@
 """The corpus folder: what `prepare` writes and everything after it reads.
 
-    train.arrow valid.arrow test.arrow   one row per document (Arrow streams; `datasets.Dataset.from_file`
-                                         and `pyarrow.ipc.open_stream` read them too)
-    vocab.json frames.json               words and frames of the training split
-    manifest.json                        where it came from, counts, settings
+train.arrow valid.arrow test.arrow   one row per document (Arrow streams; `datasets.Dataset.from_file`
+                                     and `pyarrow.ipc.open_stream` read them too)
+vocab.json frames.json               words and frames of the training split
+manifest.json                        where it came from, counts, settings
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +20,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssdvae.config import SPLITS, Split
-from ssdvae.data.events import Document, Event, MISSING
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
 
@@ -60,7 +58,9 @@ class Corpus:
         self.folder = Path(folder)
         path = self.folder / "manifest.json"
         if not path.is_file():
-            raise UserError(f"{folder} is not a corpus folder: it has no manifest.json\nmake one with `ssdvae prepare`")
+            raise UserError(
+                f"{folder} is not a corpus folder: it has no manifest.json\nmake one with `ssdvae prepare`"
+            )
         try:
             self.manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             found = self.manifest["format"]
@@ -94,7 +94,7 @@ class Corpus:
             if mine.names != theirs.names:
                 raise UserError(
                     f"the {kind} of {self.folder} are not those of the model\n"
-                    "evaluate on the corpus that the model was trained on, or one prepared with its vocabulary"
+                    "evaluate on the corpus that the model was trained on"
                 )
 
     def split(self, name: Split) -> Documents:
@@ -115,18 +115,6 @@ class Corpus:
             values = chunks if key == "length" else chunks.flatten()
             return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(len(table), *shape)
 
-        return Documents(table.column("id"), column("tokens", events, 4), column("frames", events), column("length"))
-
-    def documents(self, name: Split) -> Iterator[Document]:
-        """The documents of a split as they were prepared: words that are not in the vocabulary are ``<unk>``."""
-        split = self.split(name)
-        for id, words, frames, length in zip(split.ids, split.tokens, split.frames, split.lengths, strict=True):
-            yield Document(
-                id.as_py(), tuple(self.event(words[m], int(frames[m])) for m in range(length))
-            )
-
-    def event(self, tokens: NDArray[np.int32], frame: int = -1) -> Event:
-        words = [self.vocabulary.name(int(t)) for t in tokens]
-        verb, *rest = words
-        subj, obj, mod = (None if word == MISSING else word for word in rest)
-        return Event(verb, subj, obj, mod, None if frame < 0 else self.frames.name(frame))
+        return Documents(
+            table.column("id"), column("tokens", events, 4), column("frames", events), column("length")
+        )

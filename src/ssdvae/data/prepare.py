@@ -15,10 +15,10 @@ import pyarrow as pa
 from ssdvae import __version__
 from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.corpus import FORMAT, Corpus, schema
-from ssdvae.data.events import SLOTS, Document, Event
+from ssdvae.data.events import MISSING, SLOTS, Document, Event
 from ssdvae.data.files import explained, sha256
 from ssdvae.data.readers import Skipped, read_documents
-from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
+from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
 
 ROWS = 4096
@@ -56,7 +56,9 @@ def words_of(event: Event, settings: PrepareSettings) -> tuple[str, ...]:
     if not settings.lowercase:
         return event.words
     # The word for an empty slot is not folded: it is no word of the text.
-    return tuple(word if getattr(event, slot) is None else word.lower() for slot, word in zip(SLOTS, event.words))
+    return tuple(
+        MISSING if word is None else word.lower() for word in (getattr(event, slot) for slot in SLOTS)
+    )
 
 
 class _Source:
@@ -104,7 +106,9 @@ def prepare(
     """
     settings = settings or PrepareSettings()
     if not isinstance(sources, Path) and (missing := [s for s in SPLITS if s not in sources]):
-        raise UserError(f"no file for the split {missing[0]!r}; give one file to be split, or one for each split")
+        raise UserError(
+            f"no file for the split {missing[0]!r}; give one file to be split, or one for each split"
+        )
     if out.exists():
         raise UserError(f"{out} is already there; remove it, or choose another --out")
     source = _Source(sources, settings, format, skip_bad, progress)
@@ -142,7 +146,9 @@ def prepare(
                 "skipped": {path: skipped.count for path, skipped in source.skipped.items()},
                 "sha256": {p.name: sha256(p) for p in sorted(temporary.iterdir())},
             }
-            (temporary / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+            (temporary / "manifest.json").write_text(
+                json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+            )
             if not counts["train"]["documents"]:
                 raise UserError("no documents are left for training; is --min-events too high?")
             temporary.rename(out)
@@ -165,10 +171,10 @@ def _count_words(documents: Iterable[Document], settings: PrepareSettings, frame
         if len(events) >= settings.min_events:
             for event in events:
                 counter.update(words_of(event, settings))
-    # <unk> in the source is the unknown word, not a word of its own.
+    # All words that are not kept count for the unknown one.
     kept = Vocabulary.from_counts(counter, settings.vocabulary)
     counts = list(kept.counts)
-    counts[kept.unknown] = counter.total() - sum(n for name, n in zip(kept.names, counts) if name != UNKNOWN)
+    counts[kept.unknown] += counter.total() - sum(counts)
     return Vocabulary(kept.names, counts)
 
 

@@ -73,7 +73,9 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
-    def generate_model_card(self, *args: Any, scores: dict[str, Any] | None = None, **kwargs: Any) -> ModelCard:
+    def generate_model_card(
+        self, *args: Any, scores: dict[str, Any] | None = None, **kwargs: Any
+    ) -> ModelCard:
         return model_card(self.config, len(self.vocabulary), len(self.frames), scores)
 
     def _save_pretrained(self, save_directory: Path) -> None:
@@ -117,7 +119,9 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         """The model in a folder. Only JSON and safetensors are read: nothing in them can be executed."""
         for name in FILES:
             if not (folder / name).is_file():
-                raise UserError(f"{folder} has no {name}: is it the folder of a run that has been validated once?")
+                raise UserError(
+                    f"{folder} has no {name}: is it the folder of a run that has been validated once?"
+                )
         path = folder / "config.json"
         try:
             settings = ModelSettings.of(json.loads(path.read_text(encoding="utf-8")))
@@ -142,12 +146,12 @@ def log_likelihood(
 ) -> Float[Tensor, "B M 4"]:
     """log softmax(output(joined))[word], computed only at real words; 0 at padding."""
     rows, words = joined[batch.mask].flatten(0, 1), batch.tokens[batch.mask].flatten()
-    parts = [rows] if torch.is_grad_enabled() else rows.split(ROWS)
-    targets = [words] if torch.is_grad_enabled() else words.split(ROWS)
+    # Without gradients the logits of a part can be forgotten before the next.
+    parts = 1 if torch.is_grad_enabled() else max(1, -(-len(rows) // ROWS))
     nll = torch.cat(
         [
             functional.cross_entropy(output(part).float(), target, reduction="none")
-            for part, target in zip(parts, targets, strict=True)
+            for part, target in zip(rows.chunk(parts), words.chunk(parts), strict=True)
         ]
     )
     return nll.new_zeros(batch.tokens.shape).masked_scatter(batch.mask[..., None], -nll)

@@ -17,9 +17,10 @@ tags: [events, scripts, frames]
 ---
 # {model}: a model of event sequences
 
-A `{model}` over documents of events, each a verb with its subject, object and modifier. It knows {words:,} words
-and {frames:,} frames. Made with ssdvae {version}, an implementation of "Event Representation with Sequential,
-Semi-Supervised Discrete Variables" ([Rezaee and Ferraro, NAACL 2021]({paper})).
+A `{model}` over documents of events, each a verb with its subject, object and modifier.
+It knows {words:,} words and {frames:,} frames.
+Made with ssdvae {version}, an implementation of "Event Representation with Sequential, Semi-Supervised
+Discrete Variables" ([Rezaee and Ferraro, NAACL 2021]({paper})).
 
 ```python
 import ssdvae
@@ -30,8 +31,8 @@ model = ssdvae.load("path/to/this/folder")
 
 {scores}
 
-`ppl` conditions on frames that are inferred from the very words it predicts. To compare with a model that has no
-latent frames, use `ppl_bound` of `ssdvae evaluate`.
+`ppl` conditions on frames that are inferred from the very words it predicts. To compare with a model that
+has no latent frames, use `ppl_bound` of `ssdvae evaluate`.
 
 ## Settings
 
@@ -39,8 +40,8 @@ latent frames, use `ppl_bound` of `ssdvae evaluate`.
 
 ## Limits
 
-The model has seen only the kind of text it was trained on, and frames that may have been assigned by a machine.
-Its scripts repeat the regularities and the biases of that text.
+The model has seen only the kind of text it was trained on, and frames that may have been assigned by a
+machine. Its scripts repeat the regularities and the biases of that text.
 """
 
 

@@ -41,5 +41,5 @@ class Decoder(nn.Module):
         state, _ = self.gru(inputs.flatten(1, 2), first)
         # The state after the separator predicts the verb, …, the state after the object the modifier.
         state = state.view(B, M, 5, -1)[:, :, :4].flatten(1, 2)
-        joined, _ = self.attention(self.w_in(state), frame_memory, mask)
+        joined: Tensor = self.attention(self.w_in(state), frame_memory, mask)[0]
         return joined.view(B, M, 4, -1)

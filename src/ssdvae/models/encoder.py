@@ -34,7 +34,8 @@ class Encoder(nn.Module):
 
     def read(self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B T h"]:
         """H, the states at the words."""
-        return self.reader(inputs, mask)
+        hidden: Tensor = self.reader(inputs, mask)
+        return hidden
 
     def forward(
         self,
@@ -46,9 +47,10 @@ class Encoder(nn.Module):
         sampler: Sampler,
         noise: Noise,
     ) -> Posterior:
-        """Draw one chain. ``mask`` says which of the K events read are real, ``chain`` which frames are wanted:
+        """Draw one chain of M frames after reading K events.
 
-        the two differ when a script is rolled out from its first event.
+        ``mask`` says which of the events are real and ``chain`` which frames are wanted: the two differ when
+        a script is rolled out from its first event.
         """
         words = per_word(mask)
         mean = hidden.masked_fill(~words[..., None], 0).sum(1) / words.sum(1, keepdim=True)
@@ -61,5 +63,7 @@ class Encoder(nn.Module):
             sample = sampler(logits, noise.gumbel(logits.shape[-1], device=logits.device))
             previous = sample.to(frame_embedding.dtype) @ frame_embedding
             steps.append((raw_logits, logits, sample, attention[:, 0]))
-        stacked = (torch.stack(parts, dim=1) for parts in zip(*steps, strict=True))
-        return Posterior(*stacked, mask=chain)
+        raw_logits, logits, sample, attention = (
+            torch.stack(part, dim=1) for part in zip(*steps, strict=True)
+        )
+        return Posterior(raw_logits, logits, sample, attention, chain)

@@ -35,9 +35,7 @@ class Bidirectional(nn.Module):
         super().__init__()
         self.gru = nn.GRU(width, hidden, layers, batch_first=True, bidirectional=True)
 
-    def forward(
-        self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]
-    ) -> Float[Tensor, "B T h"]:
+    def forward(self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B T h"]:
         B, M = mask.shape
         sequence = inputs.flatten(1, 2)
         if bool(mask.all()):
@@ -47,7 +45,8 @@ class Bidirectional(nn.Module):
             lengths = 5 * mask.sum(1).cpu()
             packed = pack_padded_sequence(sequence, lengths, batch_first=True, enforce_sorted=False)
             states, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=5 * M)
-        return states.view(B, M, 5, -1)[:, :, 1:].flatten(1, 2)
+        words: Tensor = states.view(B, M, 5, -1)[:, :, 1:].flatten(1, 2)
+        return words
 
 
 def per_word(mask: Bool[Tensor, "B M"]) -> Bool[Tensor, "B T"]:

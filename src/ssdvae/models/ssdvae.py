@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ssdvae.config import ModelSettings
@@ -78,9 +78,13 @@ class SSDVAE(EventModel):
         """log p(w | f) for given frames."""
         return self._log_probs(self.reader(batch.tokens), batch, sample).sum((1, 2))
 
-    def _chain(self, hidden: Float[Tensor, "B T h"], batch: Batch, sampler: Sampler, noise: Noise) -> Posterior:
-        mask: Bool[Tensor, "B M"] = batch.mask
-        return self.encoder(hidden, mask, self.frame_embedding, batch.observed, mask, sampler, noise)
+    def _chain(
+        self, hidden: Float[Tensor, "B T h"], batch: Batch, sampler: Sampler, noise: Noise
+    ) -> Posterior:
+        chain: Posterior = self.encoder(
+            hidden, batch.mask, self.frame_embedding, batch.observed, batch.mask, sampler, noise
+        )
+        return chain
 
     def _log_probs(
         self, inputs: Float[Tensor, "B M 5 d"], batch: Batch, sample: Float[Tensor, "B M F"]

@@ -13,10 +13,10 @@ from ssdvae.config import TrainSettings
 from ssdvae.data.batches import Noise, collate, epoch_batches, generator, hide, share
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vectors import Vectors
+from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.models import model_class
 from ssdvae.models.base import EventModel
-from ssdvae.data.vocabulary import Inventory, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,9 @@ def train_steps(
     process, processes = accelerator.process_index, accelerator.num_processes
     per_epoch = steps_per_epoch(documents, settings)
     if len(documents) // per_epoch < processes:
-        raise UserError(f"{len(documents)} documents in batches of {settings.batch} do not go round {processes} processes")
+        raise UserError(
+            f"{len(documents)} documents in batches of {settings.batch} do not go round {processes} processes"
+        )
     observed = hide(documents, settings.observe, settings.seed)
     model.train()
     for epoch in range(start // per_epoch, settings.epochs):

@@ -131,7 +131,9 @@ class Run:
         for name, parameter in model.named_parameters():
             prefix = f"optimizer/{name}/"
             optimizer.state[parameter] = {
-                key.removeprefix(prefix): value.clone() if key.endswith("/step") else value.to(parameter.device).clone()
+                key.removeprefix(prefix): value.clone()
+                if key.endswith("/step")
+                else value.to(parameter.device).clone()
                 for key, value in tensors.items()
                 if key.startswith(prefix)
             }

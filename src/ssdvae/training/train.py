@@ -40,7 +40,9 @@ class Signals:
     def __enter__(self) -> Self:
         self.received = 0
         # Python allows handlers in the main thread only; elsewhere the caller has its own way to stop.
-        self.numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+        self.numbers = (
+            (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+        )
         self.previous = [signal.signal(number, self._receive) for number in self.numbers]
         return self
 
@@ -63,12 +65,16 @@ def train(corpus: Corpus, out: Path, settings: TrainSettings) -> Run:
     vectors = _vectors(corpus, settings)
     settings = _with_width(settings, vectors)
     if vectors is not None:
-        display.say(f"{vectors.coverage:.1%} of the {len(vectors.found):,} words have a vector in {settings.vectors}")
+        display.say(
+            f"{vectors.coverage:.1%} of the {len(vectors.found):,} words have a vector in {settings.vectors}"
+        )
     run = Run(out)
     if accelerator.is_main_process:
         run = Run.create(out, settings, corpus.folder)
     accelerator.wait_for_everyone()
-    return _Training(run, corpus, settings, accelerator, display, vectors).run_to_end(State(corpus=corpus.fingerprint))
+    return _Training(run, corpus, settings, accelerator, display, vectors).run_to_end(
+        State(corpus=corpus.fingerprint)
+    )
 
 
 def resume(folder: Path) -> Run:
@@ -145,7 +151,12 @@ class _Training:
         clock = time.monotonic() - state.seconds
         saved = time.monotonic()
         steps = train_steps(
-            self.prepared, self.prepared_optimizer, self.accelerator, self.documents, self.settings, state.step
+            self.prepared,
+            self.prepared_optimizer,
+            self.accelerator,
+            self.documents,
+            self.settings,
+            state.step,
         )
         if state.step == 0:
             self._save(state)  # so that a run can be resumed from its first moment
@@ -167,9 +178,8 @@ class _Training:
                 if state.finished:
                     break
                 if received:
-                    raise Interrupted(
-                        f"stopped after step {state.step}; go on with: ssdvae train --resume {self.run.folder}", received
-                    )
+                    go_on = f"go on with: ssdvae train --resume {self.run.folder}"
+                    raise Interrupted(f"stopped after step {state.step}\n{go_on}", received)
         if self.log is not None:
             self.log.close()
         return self.run
@@ -243,5 +253,3 @@ class _Training:
         except ImportError as error:
             raise UserError("--tensorboard needs an extra: pip install 'ssdvae[tensorboard]'") from error
         return SummaryWriter(self.run.folder / "tensorboard")
-
-
