@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 import torch
+from hypothesis import settings
 from jaxtyping import install_import_hook
 
 install_import_hook(["ssdvae.models", "ssdvae.data.batches"], "beartype.beartype")
@@ -17,3 +19,8 @@ def _own_randomness() -> Iterator[None]:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         yield
+
+
+# A machine that others use too has no known speed, so no example has a time limit. In CI, every run is alike.
+settings.register_profile("ssdvae", deadline=None, max_examples=50, derandomize="CI" in os.environ)
+settings.load_profile("ssdvae")

@@ -17,6 +17,7 @@ from ssdvae.config import EvaluateSettings, PrepareSettings, Split, TrainSetting
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
+from ssdvae.errors import UserError
 from ssdvae.evaluation import perplexity
 from ssdvae.models.base import EventModel
 from ssdvae.training import train as training
@@ -59,7 +60,15 @@ def resume(run: AnyPath) -> Run:
 
 def load(run: AnyPath) -> EventModel:
     """The model of a run folder, or one from the Hugging Face hub by its name. Executes no code."""
-    return EventModel.from_pretrained(str(run))
+    try:
+        return EventModel.from_pretrained(str(run))
+    except UserError:
+        raise
+    except (OSError, ValueError) as error:
+        # Not a folder: the hub was asked, and has no such model, refuses, or cannot be reached.
+        raise UserError(
+            f"there is no folder {run}, and the Hugging Face hub gave no model of that name:\n{error}"
+        ) from error
 
 
 def evaluate(

@@ -164,12 +164,11 @@ def train(args: Namespace) -> None:
     from ssdvae.training.train import train as train_run
 
     if args.resume is not None:
-        run = resume(args.resume)
+        resume(args.resume)
     elif args.corpus is None or args.out is None:
         raise UserError("name a corpus folder and --out RUN, or --resume RUN")
     else:
-        run = train_run(Corpus(args.corpus), args.out, TrainSettings.of(vars(args)))
-    say(f"the run is in {run.folder}; measure it with: ssdvae evaluate {run.folder}")
+        train_run(Corpus(args.corpus), args.out, TrainSettings.of(vars(args)))
 
 
 def evaluate_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
@@ -21,10 +21,6 @@ from safetensors.numpy import save_file
 from ssdvae.data import files
 from ssdvae.data.files import atomic_write, byte_lines, open_bytes, sha256, text_lines, writing_text
 from ssdvae.errors import DataError, UserError
-
-# A disk that others use too has no known speed, so no example has a time limit.
-settings.register_profile("disk", settings.default, deadline=None, max_examples=50)
-settings.load_profile("disk")
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 

@@ -23,10 +23,6 @@ from ssdvae.data.events import SLOTS, Document, Event, document_to_record
 from ssdvae.data.readers import READERS, Skipped, guess_format, read_documents, write_jsonl
 from ssdvae.errors import DataError, UserError
 
-# A disk that others use too has no known speed, so no example has a time limit.
-settings.register_profile("disk", settings.default, deadline=None, max_examples=50)
-settings.load_profile("disk")
-
 FIELDS = (*SLOTS, "frame")
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 

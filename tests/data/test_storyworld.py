@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssdvae.data.events import Document, Event
-from ssdvae.data.storyworld import LENGTHS, Choice, Scenario, World, best_scores
+from ssdvae.data.storyworld import LENGTHS, Scenario, World, best_scores
+from ssdvae.data.worldtext import Choice
 from ssdvae.errors import DataError
 
 # Small enough to enumerate, and with every difficulty: two scenarios that share frames, verbs and words; two
@@ -399,7 +400,7 @@ LINE = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.one_of(
         st.text(max_size=100),

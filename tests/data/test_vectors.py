@@ -16,10 +16,6 @@ from hypothesis import strategies as st
 from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import DataError, UserError
 
-# A disk that others use too has no known speed, so no example has a time limit.
-settings.register_profile("disk", settings.default, deadline=None, max_examples=50)
-settings.load_profile("disk")
-
 # Vectors are told from a word with spaces only by counting, so a number must not be part of a word here.
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp", "N"]), min_size=1, max_size=5)
 WORDS = WORDS.filter(lambda word: word.lower().lstrip("+-") not in ("nan", "inf"))

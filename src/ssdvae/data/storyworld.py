@@ -1,7 +1,7 @@
 """Storyworld: a corpus inside the package whose exact distribution is known.
 
 A model of it can be measured against the best that any model could do. The generative story, with the
-content of ``storyworld.txt`` (which also explains its own format):
+content of ``storyworld.txt`` (which explains its own format; ``worldtext`` reads it):
 
     scenario        s ~ weights
     filler          c_r ~ pool(r), for each role r of s, once per document and independently
@@ -29,19 +29,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ssdvae.data.events import MISSING, SLOTS, Document, Event
-from ssdvae.errors import DataError, Malformed, shorten
+from ssdvae.data.worldtext import Choice, Plot, Role, read_plots
 
-T = TypeVar("T")
 Array = NDArray[np.float64]
 Words = Sequence[tuple[str, str, str, str]]
 
@@ -52,89 +49,18 @@ SHARES = {"name": 0.5, "noun": 0.3, "pronoun": 0.2}
 """How a role is mentioned; where a pool has no pronoun, the other two in proportion."""
 
 SUBJ, OBJ = SLOTS.index("subj"), SLOTS.index("obj")
-LEAD = "@lead"
-
-
-@dataclass(frozen=True, slots=True)
-class Choice(Generic[T]):
-    """A distribution over a few things: thing → probability."""
-
-    probs: Mapping[T, float]
-
-    @classmethod
-    def of(cls, weights: Mapping[T, float]) -> Choice[T]:
-        total = sum(weights.values())
-        return cls({thing: weight / total for thing, weight in weights.items()})
-
-    def draw(self, rng: np.random.Generator) -> T:
-        left = rng.random()
-        for thing, prob in self.probs.items():
-            left -= prob
-            if left < 0:
-                return thing
-        return thing  # rounding may leave the sum a little below one
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """Names that fill a role, and the pronouns for them as subject and as object."""
-
-    names: Choice[str]
-    pronouns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Role:
-    """A part that one filler plays through a document."""
-
-    pool: Pool
-    nouns: Choice[str]
-
-    @property
-    def named(self) -> float:
-        """The probability that a mention is by name."""
-        return SHARES["name"] / (sum(SHARES.values()) - (0 if self.pool.pronouns else SHARES["pronoun"]))
-
-    def unnamed(self, slot: int) -> Choice[str]:
-        """How it is mentioned in the slot when not by name."""
-        weights = {noun: SHARES["noun"] * prob for noun, prob in self.nouns.probs.items()}
-        if self.pool.pronouns:
-            pronoun = self.pool.pronouns[slot - SUBJ]
-            weights[pronoun] = weights.get(pronoun, 0) + SHARES["pronoun"]
-        return Choice.of(weights)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A line of a scenario: a frame, what its four slots may hold, and what may come next."""
-
-    line: int
-    frame: str
-    slots: tuple[Choice[str], ...]
-    then: Choice[str] | None
-
-
-@dataclass(slots=True)
-class Script:
-    """A scenario or the coda as it stands in the text."""
-
-    name: str
-    weight: float
-    line: int
-    roles: dict[str, Role] = field(default_factory=dict)
-    start: Choice[str] = field(default_factory=lambda: Choice({}))
-    steps: dict[str, Step] = field(default_factory=dict)
 
 
 class Scenario:
-    """A script joined to the coda: what it can tell, and how probable it finds a telling of it."""
+    """A plot at work: what it can tell, and how probable it finds a telling of it."""
 
-    def __init__(self, script: Script, coda: Script | None, prior: float) -> None:
-        self.name, self.prior, self.roles = script.name, prior, script.roles
-        self.start, self.states, self.then = _join(script, coda)
+    def __init__(self, plot: Plot) -> None:
+        self.name, self.prior, self.roles = plot.name, plot.prior, plot.roles
+        self.start, self.states, self.then = plot.start, plot.states, plot.then
         self.frames = [step.frame for step in self.states]
-        self._mentions = {
-            slot: {role: self.roles[role].unnamed(slot) for role in self.roles} for slot in (SUBJ, OBJ)
+        self._by_name = {name: _by_name(role) for name, role in self.roles.items()}
+        self._otherwise = {
+            (name, slot): _otherwise(role, slot) for name, role in self.roles.items() for slot in (SUBJ, OBJ)
         }
         self._tabulate()
 
@@ -156,8 +82,8 @@ class Scenario:
         if not word.startswith("@"):
             return word
         role = word[1:]
-        by_name = rng.random() < self.roles[role].named
-        return fillers[role] if by_name else self._mentions[slot][role].draw(rng)
+        by_name = rng.random() < self._by_name[role]
+        return fillers[role] if by_name else self._otherwise[role, slot].draw(rng)
 
     def _tabulate(self) -> None:
         """The story in arrays. V words with row 0 for those unknown here, S states, R roles:
@@ -166,51 +92,53 @@ class Scenario:
         mention[slot]   [S, R]  p(a mention of the role | state)
         unnamed[slot]   [V, R]  p(word, not by name | mention of the role)
         pool            [V, R]  p(the role's filler has this name)
+        named           [R]     p(by name | mention of the role)
+        first           [S]     p(the first state)
+        transition      [S, S]  p(the next state | state)
         able[slot]      word → the set of states, as bits, that can say it there
         """
-        found: dict[str, None] = {}
-        for step in self.states:
-            found.update({word: None for choice in step.slots for word in choice.probs if word[0] != "@"})
+        words = [w for step in self.states for choice in step.slots for w in choice.probs if w[0] != "@"]
         for name, role in self.roles.items():
-            found.update(dict.fromkeys([*role.pool.names.probs, *self._mentions[1][name].probs]))
-            found.update(dict.fromkeys(self._mentions[2][name].probs))
-        self.index = {word: row for row, word in enumerate(found, start=1)}
-        V, S, R = len(found) + 1, len(self.states), len(self.roles)
-        roles = list(self.roles)
+            words += role.pool.names.probs
+            words += [word for slot in (SUBJ, OBJ) for word in self._otherwise[name, slot].probs]
+        self.index = {word: row for row, word in enumerate(dict.fromkeys(words), start=1)}
+        V, S, R = len(self.index) + 1, len(self.states), len(self.roles)
+        number = {name: r for r, name in enumerate(self.roles)}
+
         self.first, self.transition = np.zeros(S), np.zeros((S, S))
-        self.plain, self.mention, self.unnamed = np.zeros((4, V, S)), np.zeros((4, S, R)), np.zeros((4, V, R))
-        self.pool = np.zeros((V, R))
-        self.named = np.array([role.named for role in self.roles.values()])
         for state, prob in self.start.probs.items():
             self.first[state] = prob
-        for s, step in enumerate(self.states):
-            for state, prob in self.then[s].probs.items():
+        for s, then in enumerate(self.then):
+            for state, prob in then.probs.items():
                 self.transition[s, state] = prob
+
+        self.plain, self.mention = np.zeros((4, V, S)), np.zeros((4, S, R))
+        for s, step in enumerate(self.states):
             for slot, choice in enumerate(step.slots):
                 for word, prob in choice.probs.items():
                     if word[0] == "@":
-                        self.mention[slot, s, roles.index(word[1:])] += prob
+                        self.mention[slot, s, number[word[1:]]] = prob
                     else:
-                        self.plain[slot, self.index[word], s] += prob
-        for r, role in enumerate(self.roles.values()):
-            for word, prob in role.pool.names.probs.items():
+                        self.plain[slot, self.index[word], s] = prob
+
+        self.named = np.array(list(self._by_name.values()))
+        self.pool, self.unnamed = np.zeros((V, R)), np.zeros((4, V, R))
+        for name, r in number.items():
+            for word, prob in self.roles[name].pool.names.probs.items():
                 self.pool[self.index[word], r] = prob
             for slot in (SUBJ, OBJ):
-                for word, prob in role.unnamed(slot).probs.items():
-                    self.unnamed[slot, self.index[word], r] = (1 - role.named) * prob
+                for word, prob in self._otherwise[name, slot].probs.items():
+                    self.unnamed[slot, self.index[word], r] = (1 - self.named[r]) * prob
+
         likely = self.word_probs() > 0
-        bits = [1 << s for s in range(S)]
         self.able = [
-            {
-                w: sum(b for b, can in zip(bits, likely[slot, v], strict=True) if can)
-                for w, v in self.index.items()
-            }
-            for slot in range(4)
+            {word: sum(1 << int(s) for s in np.flatnonzero(can[row])) for word, row in self.index.items()}
+            for can in likely
         ]
 
     def word_probs(self) -> Array:
         """p(word in slot | state) with the fillers summed out: [4, V, S]."""
-        said = self.unnamed + np.isin(np.arange(4), (SUBJ, OBJ))[:, None, None] * self.named * self.pool
+        said = self.unnamed + self.named * self.pool
         result: Array = self.plain + said @ self.mention.transpose(0, 2, 1)
         return result
 
@@ -241,16 +169,14 @@ class Scenario:
             others = np.delete(pool, names).sum()
             candidates.append((np.append(names, -1), np.append(pool[names], others)))
         grid = np.indices([len(names) for names, _ in candidates]).reshape(len(candidates), -1)  # [R, H]
-        fillers = np.stack(
-            [names[at] for (names, _), at in zip(candidates, grid, strict=True)], axis=1
-        )  # [H, R]
-        prior: Array = np.prod([mass[at] for (_, mass), at in zip(candidates, grid, strict=True)], axis=0)
+        chosen = [(names[at], mass[at]) for (names, mass), at in zip(candidates, grid, strict=True)]
+        fillers = np.stack([names for names, _ in chosen], axis=1)  # [H, R]
+        prior: Array = np.prod([mass for _, mass in chosen], axis=0)
         result: Array = (self.plain[0, rows[:, 0]] * self.plain[3, rows[:, 3]])[:, None]
         for slot in (SUBJ, OBJ):
             row = rows[:, slot]
-            said = self.unnamed[slot, row][:, None] + self.named * (
-                fillers == row[:, None, None]
-            )  # [M, H, R]
+            is_name = fillers == row[:, None, None]  # [M, H, R]
+            said = self.unnamed[slot, row][:, None] + self.named * is_name
             result = result * (self.plain[slot, row][:, None] + said @ self.mention[slot].T)
         return prior, result
 
@@ -296,7 +222,7 @@ class World:
     @classmethod
     def parse(cls, text: str, source: str = "storyworld") -> World:
         """The world that a text describes; ``source`` is what an error calls the text."""
-        return cls(_scenarios(text, source))
+        return cls([Scenario(plot) for plot in read_plots(text, source)])
 
     @classmethod
     def embedded(cls) -> World:
@@ -377,195 +303,15 @@ def _embedded() -> World:
     return World.parse(text, "storyworld.txt")
 
 
-def _join(script: Script, coda: Script | None) -> tuple[Choice[int], list[Step], list[Choice[int]]]:
-    """Start, states and transitions of a script that passes to the coda where it has no more to tell.
-
-    Only steps that can be reached become states.
-    """
-    lead = "@" + next(iter(script.roles))
-    numbers: dict[tuple[str, str], int] = {}  # (script or coda, frame) → state
-    states: list[tuple[Script, Step]] = []
-
-    def enter(part: Script, choice: Choice[str], after: str = "") -> Choice[int]:
-        # No frame follows itself, so the coda opens with another frame than the one that led to it.
-        frames = {frame: prob for frame, prob in choice.probs.items() if frame != after}
-        for frame in frames:
-            if numbers.setdefault((part.name, frame), len(states)) == len(states):
-                step = part.steps[frame]
-                slots = [
-                    Choice({lead if w == LEAD else w: p for w, p in c.probs.items()}) for c in step.slots
-                ]
-                states.append((part, replace(step, slots=tuple(slots))))
-        return Choice.of({numbers[part.name, frame]: prob for frame, prob in frames.items()})
-
-    start = enter(script, script.start)
-    then: list[Choice[int]] = []
-    while len(then) < len(states):  # ``enter`` adds to them
-        part, step = states[len(then)]
-        if step.then is not None:
-            then.append(enter(part, step.then))
-        elif coda is not None:
-            then.append(enter(coda, coda.start, step.frame))
-    return start, [step for _, step in states], then
+def _by_name(role: Role) -> float:
+    """The probability that a mention of the role is by name."""
+    return SHARES["name"] / (sum(SHARES.values()) - (0 if role.pool.pronouns else SHARES["pronoun"]))
 
 
-def _scenarios(text: str, source: str) -> list[Scenario]:
-    """Read a text line by line, then check what one line alone cannot tell."""
-    reader = _Reader()
-    for number, line in enumerate(text.split("\n"), start=1):
-        try:
-            reader.read(" ".join(line.partition("#")[0].split()), number)
-        except Malformed as error:
-            raise DataError(source, number, error.found, error.expected) from None
-    if not reader.scripts:
-        raise DataError(source, None, "no scenario", "a line such as 'scenario trial'")
-    coda = reader.coda
-    for script in [*reader.scripts, *([coda] if coda else [])]:
-        for number, found, expected in _faults(script, coda):
-            raise DataError(source, number, found, expected)
-    total = sum(script.weight for script in reader.scripts)
-    scenarios = [Scenario(script, coda, script.weight / total) for script in reader.scripts]
-    reached = {step.line for scenario in scenarios for step in scenario.states}
-    for script in reader.scripts:
-        for step in script.steps.values():
-            if step.line not in reached:
-                raise DataError(
-                    source, step.line, f"no way to {step.frame}", "a start or a step that leads to it"
-                )
-    return scenarios
-
-
-def _faults(script: Script, coda: Script | None) -> Iterator[tuple[int, str, str]]:
-    """What is wrong with a script that was read: line, found, expected."""
-    if not script.start.probs:
-        yield script.line, f"no start in {script.name!r}", "a line such as 'start Arrest*2 Trial'"
-    if not script.roles and script is not coda:
-        yield script.line, f"no role in {script.name!r}", "at least one; the first is its lead"
-    named = [
-        (script.line, script.start),
-        *((step.line, step.then) for step in script.steps.values() if step.then),
-    ]
-    for line, choice in named:
-        for frame in choice.probs.keys() - script.steps.keys():
-            yield line, f"the frame {frame!r}", f"a frame that has a step in {script.name!r}"
-    for step in script.steps.values():
-        if step.then is None and not (coda and coda.start.probs.keys() - {step.frame}):
-            yield step.line, f"nothing after {step.frame}", "frames that follow, or a coda to pass to"
-
-
-class _Reader:
-    """What has been read so far; a name is declared above its use, except that of a frame to come next."""
-
-    def __init__(self) -> None:
-        self.pools: dict[str, Pool] = {}
-        self.verbs: dict[str, Choice[str]] = {}
-        self.scripts: list[Script] = []
-        self.coda: Script | None = None
-        self.now: Script | None = None  # the scenario or coda whose lines these are
-
-    def read(self, line: str, number: int) -> None:
-        """One line, without comment and with single spaces."""
-        keyword, _, rest = line.partition(" ")
-        left, _, right = (part.strip() for part in rest.partition("="))
-        if "|" in line:
-            self._step(line, number)
-        elif keyword == "pool":
-            name, *pronouns = [_word(token) for token in left.split()] or [""]
-            if len(pronouns) not in (0, 2):
-                raise Malformed(f"the pronouns {shorten(pronouns)}", "two, for subject and object, or none")
-            self.pools[_new(name, self.pools)] = Pool(_choice(right), tuple(pronouns))
-        elif keyword == "frame":
-            self.verbs[_new(left, self.verbs)] = _choice(right)
-        elif keyword == "scenario":
-            ((name, weight),) = list(_weights(rest, at_most=1).items())
-            self.now = Script(_new(name, [script.name for script in self.scripts]), weight, number)
-            self.scripts.append(self.now)
-        elif line == "coda":
-            _new(line, [self.coda.name] if self.coda else [])
-            self.now = self.coda = Script("(coda)", 1.0, number)
-        elif keyword == "role":
-            pool, _, nouns = (part.strip() for part in right.partition(":"))
-            if self.now is self.coda:
-                raise Malformed("a role in the coda", f"none: its one role is {LEAD}")
-            if pool not in self.pools:
-                raise Malformed(f"the pool {pool!r}", f"one declared above: {', '.join(self.pools)}")
-            self._script.roles[_new(left, ["lead", *self._script.roles])] = Role(
-                self.pools[pool], _choice(nouns)
-            )
-        elif keyword == "start":
-            _new(keyword, [keyword] if self._script.start.probs else [])
-            self._script.start = _choice(rest)
-        elif line:
-            raise Malformed(
-                shorten(line), "pool, frame, scenario, coda, role, start, or a step with its bars '|'"
-            )
-
-    @property
-    def _script(self) -> Script:
-        if self.now is None:
-            raise Malformed("a line of a scenario", "a line such as 'scenario trial' above it")
-        return self.now
-
-    def _step(self, line: str, number: int) -> None:
-        fields = [part.strip() for part in line.split("|")]
-        if len(fields) != 5:
-            raise Malformed(
-                f"{len(fields) - 1} bars", "4: frame | subject | object | modifier | what comes next"
-            )
-        head, subj, obj, mod, then = fields
-        name, _, verbs = head.partition(" ")
-        script = self._script
-        frame = _new(name, script.steps)
-        if not verbs and frame not in self.verbs:
-            raise Malformed(
-                f"no verbs for the frame {frame!r}", "a line 'frame … = …' above, or verbs after its name"
-            )
-        roles = [LEAD] if script is self.coda else ["@" + role for role in script.roles]
-        slots = (
-            _choice(verbs) if verbs else self.verbs[frame],
-            _choice(subj, ["-", *roles]),
-            _choice(obj, ["-", *roles]),
-            _choice(mod, ["-"]),
-        )
-        after = _choice(then) if then else None
-        if after and frame in after.probs:
-            raise Malformed(f"{frame} after itself", "another frame")
-        script.steps[frame] = Step(number, frame, slots, after)
-
-
-def _word(token: str, signs: Collection[str] = ()) -> str:
-    """A plain word, or one of the signs: ``@role`` and, for the missing word, ``-``."""
-    if token in signs:
-        return MISSING if token == "-" else token
-    if not token or token in ("-", MISSING) or set(token) & set("@*=:|"):
-        raise Malformed(shorten(token), f"a word{''.join(' or ' + sign for sign in signs)}")
-    return token
-
-
-def _weights(text: str, signs: Collection[str] = (), at_most: int | None = None) -> dict[str, float]:
-    """``word word*2``: words, each once, with their weights."""
-    weights: dict[str, float] = {}
-    for token in text.split():
-        name, star, number = token.partition("*")
-        word = _new(name, weights, signs)
-        try:
-            weights[word] = float(number) if star else 1.0
-        except ValueError:
-            weights[word] = math.nan
-        if not 1e-6 <= weights[word] <= 1e6:
-            raise Malformed(f"the weight {number!r}", "a number from 0.000001 to 1000000")
-    if not weights or (at_most and len(weights) > at_most):
-        raise Malformed(f"{len(weights)} words", "one" if at_most else "one or more")
-    return weights
-
-
-def _choice(text: str, signs: Collection[str] = ()) -> Choice[str]:
-    return Choice.of(_weights(text, signs))
-
-
-def _new(token: str, known: Collection[str], signs: Collection[str] = ()) -> str:
-    """A word that is not among those known."""
-    word = _word(token, signs)
-    if word in known:
-        raise Malformed(f"{token!r} again", "each name once")
-    return word
+def _otherwise(role: Role, slot: int) -> Choice[str]:
+    """How the role is mentioned in the slot when not by name."""
+    weights = {noun: SHARES["noun"] * prob for noun, prob in role.nouns.probs.items()}
+    if role.pool.pronouns:
+        pronoun = role.pool.pronouns[slot - SUBJ]
+        weights[pronoun] = weights.get(pronoun, 0) + SHARES["pronoun"]
+    return Choice.of(weights)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 import yaml
@@ -55,22 +55,22 @@ class Run:
         self.metrics_path = self.folder / "metrics.jsonl"
         self.checkpoint_path = self.folder / "checkpoint" / "state.safetensors"
 
-    @classmethod
-    def create(cls, folder: Path, settings: TrainSettings, corpus: Path) -> Self:
-        """A new run; one that is there already is never overwritten."""
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    def refuse_if_there(self) -> None:
+        """A run is never overwritten."""
+        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise UserError(
-                f"{folder} is already there and not empty; choose another --out, "
-                f"or go on with it: ssdvae train --resume {folder}"
+                f"{self.folder} is already there and not empty; choose another --out, "
+                f"or go on with it: ssdvae train --resume {self.folder}"
             )
-        run = cls(folder)
-        with explained(folder, "write"):
-            run.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(run.config_path) as path:
+
+    def create(self, settings: TrainSettings, corpus: Path) -> None:
+        """Begin a new run."""
+        with explained(self.folder, "write"):
+            self.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(self.config_path) as path:
             values = {"corpus": str(corpus.resolve()), **settings.to_dict()}
             path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
-        run.metrics_path.touch()
-        return run
+        self.metrics_path.touch()
 
     def config(self) -> tuple[Path, TrainSettings]:
         """The corpus and the settings of the run."""

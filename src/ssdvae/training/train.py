@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 
 from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.console import TrainingDisplay
@@ -60,28 +61,29 @@ class Signals:
 
 def train(corpus: Corpus, out: Path, settings: TrainSettings) -> Run:
     """Train a model into a new run folder."""
-    accelerator = Accelerator(mixed_precision=settings.precision)
+    accelerator = _accelerator(settings)
     display = TrainingDisplay(accelerator.is_main_process)
-    vectors = _vectors(corpus, settings)
+    run = Run(out)
+    run.refuse_if_there()
+    vectors = None if settings.vectors is None else read_vectors(settings.vectors, corpus.vocabulary.names)
     settings = _with_width(settings, vectors)
     if vectors is not None:
-        display.say(
-            f"{vectors.coverage:.1%} of the {len(vectors.found):,} words have a vector in {settings.vectors}"
-        )
-    run = Run(out)
-    if accelerator.is_main_process:
-        run = Run.create(out, settings, corpus.folder)
+        known, words = vectors.coverage, len(vectors.found)
+        display.say(f"{known:.1%} of the {words:,} words have a vector in {settings.vectors}")
+    training = _Training(run, corpus, settings, accelerator, display, vectors)
+    # All have looked before one writes, and all go on only when it has.
     accelerator.wait_for_everyone()
-    return _Training(run, corpus, settings, accelerator, display, vectors).run_to_end(
-        State(corpus=corpus.fingerprint)
-    )
+    if accelerator.is_main_process:
+        run.create(settings, corpus.folder)
+    accelerator.wait_for_everyone()
+    return training.run_to_end(State(corpus=corpus.fingerprint))
 
 
 def resume(folder: Path) -> Run:
     """Go on with a run from its last checkpoint, as if it had never stopped."""
     run = Run(folder)
     corpus_folder, settings = run.config()
-    accelerator = Accelerator(mixed_precision=settings.precision)
+    accelerator = _accelerator(settings)
     display = TrainingDisplay(accelerator.is_main_process)
     training = _Training(run, Corpus(corpus_folder), settings, accelerator, display, None)
     state = training.restore()
@@ -92,8 +94,11 @@ def resume(folder: Path) -> Run:
     return training.run_to_end(state)
 
 
-def _vectors(corpus: Corpus, settings: TrainSettings) -> Vectors | None:
-    return None if settings.vectors is None else read_vectors(settings.vectors, corpus.vocabulary.names)
+def _accelerator(settings: TrainSettings) -> Accelerator:
+    # Accelerate remembers the precision of the first run in this interpreter and refuses any other.
+    AcceleratorState._reset_state()
+    # Several processes without a GPU find each other only when told that the CPU is meant.
+    return Accelerator(mixed_precision=settings.precision, cpu=not torch.accelerator.is_available())
 
 
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
@@ -132,7 +137,7 @@ class _Training:
         self.per_epoch = steps_per_epoch(self.documents, settings)
         self.last_step = settings.epochs * self.per_epoch
         self.validate_steps = settings.validate_steps or self.per_epoch
-        self.log = self._tensorboard() if settings.tensorboard and accelerator.is_main_process else None
+        self.log: Any = None
 
     def restore(self) -> State:
         state = self.run.restore(self.model, self.optimizer)
@@ -148,6 +153,8 @@ class _Training:
         return state
 
     def run_to_end(self, state: State) -> Run:
+        if self.settings.tensorboard and self.accelerator.is_main_process:
+            self.log = self._tensorboard()
         clock = time.monotonic() - state.seconds
         saved = time.monotonic()
         steps = train_steps(
@@ -182,6 +189,9 @@ class _Training:
                     raise Interrupted(f"stopped after step {state.step}\n{go_on}", received)
         if self.log is not None:
             self.log.close()
+        self.display.say(
+            f"the run is in {self.run.folder}; measure it with: ssdvae evaluate {self.run.folder}"
+        )
         return self.run
 
     def _agree(self, received: int, due: bool) -> tuple[int, bool]:
@@ -223,7 +233,8 @@ class _Training:
         else:
             state.stale += 1
         state.finished = state.stale >= self.settings.patience or state.step == self.last_step
-        record = self._record(state, {"split": "valid", **scores})
+        measured = {name: value for name, value in scores.items() if value is not None}
+        record = self._record(state, {"split": "valid", **measured})
         self.display.validation({**record, "train_loss": means["loss"]}, best)
         if best and self.accelerator.is_main_process:
             self.run.save_model(self.model, record)

@@ -1,0 +1,201 @@
+"""From documents to a corpus folder."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.events import MISSING, Document, Event
+from ssdvae.data.files import sha256
+from ssdvae.data.prepare import prepare, split_of, usable
+from ssdvae.data.readers import write_jsonl
+from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
+from ssdvae.errors import UserError
+
+
+def document(id: str, *frames: str | None) -> Document:
+    return Document(id, tuple(Event(f"verb{i}", "She", None, "in", frame) for i, frame in enumerate(frames)))
+
+
+def write_splits(folder: Path, **splits: list[Document]) -> dict[Split, Path]:
+    for name, documents in splits.items():
+        write_jsonl(folder / f"{name}.jsonl", documents)
+    return {split: folder / f"{split}.jsonl" for split in SPLITS}
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> dict[Split, Path]:
+    train = [document("a", "F", None, "G", "F"), document("b", None, None), document("c", "F")]
+    valid = [document("d", "G", "H", "F", "F")]
+    return write_splits(tmp_path, train=train, valid=valid, test=[document("e", "G")])
+
+
+def test_frameless_events_are_dropped_before_the_first_m_are_taken(
+    sources: dict[Split, Path], tmp_path: Path
+) -> None:
+    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=2))
+    train = corpus.split("train")
+    assert train.ids.to_pylist() == ["a", "c"]
+    assert train.lengths.tolist() == [2, 1]
+    names = [[corpus.frames.name(f) if f >= 0 else None for f in row] for row in train.frames]
+    assert names == [["F", "G"], ["F", None]]
+    verbs = [corpus.vocabulary.name(t) for t in train.tokens[0, :, 0]]
+    assert verbs == ["verb0", "verb2"]
+    assert (
+        corpus.manifest["splits"]["train"] | {"read": 3, "documents": 2, "too_short": 1}
+        == (corpus.manifest["splits"]["train"])
+    )
+
+
+def test_frameless_events_can_be_kept_as_latent(sources: dict[Split, Path], tmp_path: Path) -> None:
+    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=3, keep_frameless=True))
+    train = corpus.split("train")
+    assert train.lengths.tolist() == [3, 2, 1]
+    assert (train.frames >= 0).tolist() == [[True, False, True], [False] * 3, [True, False, False]]
+
+
+def test_a_frame_outside_the_training_inventory_counts_as_none(
+    sources: dict[Split, Path], tmp_path: Path
+) -> None:
+    """H is in the validation split only."""
+    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=3))
+    assert "H" not in corpus.frames
+    valid = corpus.split("valid")
+    assert [corpus.frames.name(f) for f in valid.frames[0]] == ["G", "F", "F"]
+
+
+def test_words_are_counted_on_the_training_split_only(sources: dict[Split, Path], tmp_path: Path) -> None:
+    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=5))
+    # The verbs of the kept training events: verb0 twice, verb2 and verb3 once; verb1 is in validation only.
+    counts = dict(zip(corpus.vocabulary.names, corpus.vocabulary.counts, strict=True))
+    assert counts == {MISSING: 4, UNKNOWN: 0, "in": 4, "she": 4, "verb0": 2, "verb2": 1, "verb3": 1}
+    assert corpus.split("valid").tokens[0, 1, 0] == corpus.vocabulary.id("verb2")
+    small = prepare(sources, tmp_path / "small", PrepareSettings(events=5, vocabulary=4))
+    assert small.vocabulary.names == (MISSING, UNKNOWN, "in", "she")
+    assert small.vocabulary.counts[1] == 4
+    assert small.manifest["splits"]["train"]["unknown_words"] == 4
+
+
+def test_short_documents_can_be_left_out(sources: dict[Split, Path], tmp_path: Path) -> None:
+    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=3, min_events=2))
+    assert corpus.split("train").ids.to_pylist() == ["a"]
+
+
+def test_the_manifest_names_its_sources(sources: dict[Split, Path], tmp_path: Path) -> None:
+    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=2))
+    recorded = {source["path"]: source["sha256"] for source in corpus.manifest["sources"]}
+    assert recorded == {str(path): sha256(path) for path in sources.values()}
+    assert corpus.manifest["settings"] == PrepareSettings(events=2).to_dict()
+    for name, digest in corpus.manifest["sha256"].items():
+        assert sha256(tmp_path / "out" / name) == digest
+
+
+def test_one_file_is_split_by_the_names_of_its_documents(tmp_path: Path) -> None:
+    settings = PrepareSettings(valid_share=0.2, test_share=0.1)
+    documents = [document(f"d{i}", "F") for i in range(2000)]
+    write_jsonl(tmp_path / "all.jsonl", documents)
+    corpus = prepare(tmp_path / "all.jsonl", tmp_path / "out", settings)
+    ids = {split: corpus.split(split).ids.to_pylist() for split in SPLITS}
+    assert sorted(id for part in ids.values() for id in part) == sorted(d.id for d in documents)
+    for part, share in ((ids["valid"], 0.2), (ids["test"], 0.1)):
+        deviation = (2000 * share * (1 - share)) ** 0.5
+        assert abs(len(part) - 2000 * share) < 4 * deviation
+    # A document stays in its split when others come and go.
+    write_jsonl(tmp_path / "half.jsonl", documents[::2])
+    half = prepare(tmp_path / "half.jsonl", tmp_path / "half", settings)
+    assert half.split("valid").ids.to_pylist() == [i for i in ids["valid"] if int(i[1:]) % 2 == 0]
+
+
+@given(st.text())
+def test_every_id_has_a_split(id: str) -> None:
+    assert split_of(id.encode(errors="ignore").decode(), PrepareSettings()) in SPLITS
+
+
+@given(st.lists(st.sampled_from(["F", "G", None]), max_size=8), st.integers(1, 4))
+def test_usable_events_are_the_first_with_a_frame(frames: list[str | None], events: int) -> None:
+    kept = usable(document("a", *frames), PrepareSettings(events=events))
+    expected = [f"verb{i}" for i, frame in enumerate(frames) if frame is not None][:events]
+    assert [event.verb for event in kept] == expected
+
+
+def test_nothing_is_left_of_a_failed_preparation(sources: dict[Split, Path], tmp_path: Path) -> None:
+    sources["test"].write_text('{"id": "x", "events": [{"subj": "no verb"}]}\n')
+    with pytest.raises(UserError, match=r"test\.jsonl, line 1.*verb"):
+        prepare(sources, tmp_path / "out")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["test.jsonl", "train.jsonl", "valid.jsonl"]
+
+
+def test_bad_documents_can_be_skipped_and_are_counted(sources: dict[Split, Path], tmp_path: Path) -> None:
+    with open(sources["train"], "a") as file:
+        file.write("not json\n")
+    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=2), skip_bad=True)
+    assert corpus.manifest["skipped"][str(sources["train"])] == 1
+    assert len(corpus.split("train")) == 2
+
+
+def test_a_corpus_is_never_overwritten(sources: dict[Split, Path], tmp_path: Path) -> None:
+    prepare(sources, tmp_path / "out")
+    with pytest.raises(UserError, match="already there"):
+        prepare(sources, tmp_path / "out")
+
+
+def test_a_corpus_without_any_frame_is_an_error(tmp_path: Path) -> None:
+    sources = write_splits(tmp_path, train=[document("a", None)], valid=[], test=[])
+    with pytest.raises(UserError, match="no event of the training split has a frame"):
+        prepare(sources, tmp_path / "out")
+
+
+def test_damaged_folders_are_named(sources: dict[Split, Path], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not a corpus folder"):
+        Corpus(tmp_path)
+    corpus = prepare(sources, tmp_path / "out")
+    (tmp_path / "out" / "train.arrow").write_bytes(b"junk")
+    with pytest.raises(UserError, match=r"train\.arrow"):
+        corpus.split("train")
+    (tmp_path / "out" / "manifest.json").write_text('{"format": 99}')
+    with pytest.raises(UserError, match="prepare the corpus again"):
+        Corpus(tmp_path / "out")
+
+
+def test_the_arrow_files_are_plain_streams(sources: dict[Split, Path], tmp_path: Path) -> None:
+    """Other tools read them without this package."""
+    prepare(sources, tmp_path / "out", PrepareSettings(events=2))
+    with pa.OSFile(str(tmp_path / "out" / "train.arrow")) as file:
+        rows = pa.ipc.open_stream(file).read_all().to_pylist()
+    assert [row["id"] for row in rows] == ["a", "c"]
+    assert all(len(row["tokens"]) == 8 for row in rows)
+
+
+words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
+
+
+@given(st.dictionaries(words, st.integers(1, 9), max_size=20), st.integers(3, 12))
+def test_a_vocabulary_has_the_most_frequent_words(counts: dict[str, int], size: int) -> None:
+    vocabulary = Vocabulary.from_counts(Counter(counts), size)
+    assert vocabulary.names[:2] == (MISSING, UNKNOWN)
+    kept, rest = set(vocabulary.names), set(counts) - set(vocabulary.names)
+    assert len(vocabulary) == min(size, len(set(counts) | {MISSING, UNKNOWN}))
+    if rest:
+        assert min(counts[w] for w in kept & set(counts) - {MISSING, UNKNOWN}) >= max(counts[w] for w in rest)
+    for word in counts:
+        assert vocabulary.name(vocabulary.word_id(word)) == (word if word in kept else UNKNOWN)
+
+
+def test_inventories_survive_saving(tmp_path: Path) -> None:
+    inventory = Inventory(["a", "ß", "“x”"], [3, 2, 1])
+    inventory.save(tmp_path / "i.json")
+    assert Inventory.load(tmp_path / "i.json") == inventory
+    assert inventory.id("ß") == 1
+    assert inventory.id(None) == inventory.id("absent") == -1
+    for damage in ("[]", '{"names": ["a", "a"], "counts": [1, 1]}', "{", json.dumps({"names": ["a"]})):
+        (tmp_path / "i.json").write_text(damage)
+        with pytest.raises(UserError, match=r"i\.json"):
+            Inventory.load(tmp_path / "i.json")

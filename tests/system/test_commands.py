@@ -1,0 +1,149 @@
+"""The command line, from one end to the other, as a stranger would use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ssdvae.cli import main
+
+KEYS = {"ppl", "ppl_official", "ppl_bound", "frame_accuracy", "words", "documents"}
+TINY = ["--hidden=8", "--embedding=8", "--layers=1", "--epochs=1", "--batch=50"]
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, so that standard output and standard error are told apart."""
+    return subprocess.run(
+        [sys.executable, "-m", "ssdvae.cli", *map(str, words)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A world, a corpus of it and a run on that."""
+    folder = tmp_path_factory.mktemp("road")
+    assert main(["world", str(folder / "events.jsonl.gz"), "--documents", "200", "--seed", "5"]) == 0
+    corpus = ["prepare", str(folder / "events.jsonl.gz"), "--out", str(folder / "corpus"), "--preset", "tiny"]
+    assert main([*corpus, "--valid-share", "0.2", "--test-share", "0.1"]) == 0
+    assert main(["train", str(folder / "corpus"), "--out", str(folder / "run"), *TINY]) == 0
+    return folder
+
+
+def test_help_answers_without_torch() -> None:
+    """What takes the time is importing torch: no --help may do so."""
+    script = (
+        "import sys\n"
+        "from ssdvae.cli import COMMANDS, main\n"
+        "for words in ([], *([name] for name in COMMANDS)):\n"
+        "    try: main([*words, '--help'])\n"
+        "    except SystemExit as end: assert end.code == 0\n"
+        "heavy = {'torch', 'pyarrow', 'accelerate', 'numpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for command in ("demo", "world", "import", "prepare", "train", "evaluate"):
+        assert command in done.stdout
+
+
+def test_evaluate_prints_one_json_object_and_nothing_else(folder: Path) -> None:
+    done = run("evaluate", folder / "run", "--split", "valid", "--json")
+    assert done.returncode == 0, done.stderr
+    scores = json.loads(done.stdout)
+    assert scores.keys() == KEYS
+    corpus = json.loads((folder / "corpus" / "manifest.json").read_text())
+    assert scores["documents"] == corpus["splits"]["valid"]["documents"]
+    assert scores["words"] == 4 * corpus["splits"]["valid"]["events"]
+    assert 1 < scores["ppl"] < 2 * corpus["words"]
+    assert 0 <= scores["frame_accuracy"] <= 1
+
+
+def test_evaluate_repeats_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert main(["evaluate", str(folder / "run"), "--json", "--bound-samples", "2"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
+
+
+def test_the_run_folder_explains_itself(folder: Path) -> None:
+    names = {path.name for path in (folder / "run").iterdir()}
+    assert {"config.yaml", "model.safetensors", "metrics.jsonl", "checkpoint", "README.md"} <= names
+    assert not [path for path in (folder / "run").rglob("*") if path.suffix in (".pt", ".pkl", ".bin")]
+
+
+def test_a_preset_gives_defaults_wherever_it_stands(folder: Path, tmp_path: Path) -> None:
+    source = str(folder / "events.jsonl.gz")
+    for place, words in enumerate((["--events=3", "--preset", "tiny"], ["--preset=tiny", "--events=3"])):
+        assert main(["prepare", source, "--out", str(tmp_path / str(place)), *words]) == 0
+        settings = json.loads((tmp_path / str(place) / "manifest.json").read_text())["settings"]
+        assert (settings["events"], settings["vocabulary"]) == (3, 2000)
+
+
+def test_yaml_is_between_the_preset_and_the_flags(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("events: 3\nvocabulary: 77\n")
+    words = ["--preset", "tiny", "--config", str(tmp_path / "c.yaml"), "--events", "4"]
+    assert main(["prepare", str(folder / "events.jsonl.gz"), "--out", str(tmp_path / "c"), *words]) == 0
+    settings = json.loads((tmp_path / "c" / "manifest.json").read_text())["settings"]
+    assert (settings["events"], settings["vocabulary"], settings["frames"]) == (4, 77, 200)
+
+
+def test_import_reads_the_files_of_the_authors(tmp_path: Path) -> None:
+    (tmp_path / "a_TUP.txt").write_text("Met she HIM _NULL_ <TUP> left he none at\n")
+    (tmp_path / "a_frame.txt").write_text("Meet_with __NOFRAME__\n")
+    assert main(["import", str(tmp_path / "a_TUP.txt"), "--out", str(tmp_path / "a.jsonl")]) == 0
+    first, second = json.loads((tmp_path / "a.jsonl").read_text())["events"]
+    assert first == {"verb": "met", "subj": "she", "obj": "him", "mod": None, "frame": "Meet_with"}
+    assert second == {"verb": "left", "subj": "he", "obj": None, "mod": "at", "frame": None}
+
+
+MISTAKES = {
+    "no such file": ("prepare nowhere.jsonl --out out", "nowhere.jsonl"),
+    "no such corpus": ("train nowhere --out out", "not a corpus folder"),
+    "no such run": ("evaluate nowhere", "config.yaml"),
+    "a bad line": ("import bad.jsonl --out out.jsonl", "bad.jsonl, line 2"),
+    "an empty file": ("prepare empty.jsonl --out out", "no event of the training split"),
+    "one split only": ("prepare --train bad.jsonl --out out", "'valid'"),
+    "nothing to prepare": ("prepare --out out", "--train, --valid and --test"),
+    "nothing to train": ("train", "--resume"),
+    "no such model": ("train CORPUS --out out --model vae", "there are: ssdvae"),
+    "a chance above one": ("train CORPUS --out out --observe 1.5", "--observe"),
+    "no documents": ("world out.jsonl --documents 0", "at least 1"),
+    "an odd format": ("import bad.jsonl --out out.jsonl --format xml", "jsonl, csv"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_a_message(
+    name: str,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.jsonl").write_text('{"id": "a", "events": []}\n{"id": "b"\n')
+    (tmp_path / "empty.jsonl").write_text("")
+    before = sorted(tmp_path.iterdir())
+    words, expected = MISTAKES[name]
+    assert main(words.replace("CORPUS", str(folder / "corpus")).split()) == 2
+    said = capsys.readouterr()
+    assert expected in said.err
+    assert "Traceback" not in said.err
+    assert not said.out
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_bad_lines_are_counted_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"id": "a", "events": [{"verb": "met"}]}\nnot json\n')
+    words = ["import", str(tmp_path / "bad.jsonl"), "--out", str(tmp_path / "good.jsonl"), "--skip-bad"]
+    assert main(words) == 0
+    assert "line 2" in capsys.readouterr().err
+    assert len((tmp_path / "good.jsonl").read_text().splitlines()) == 1

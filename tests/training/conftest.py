@@ -1,0 +1,83 @@
+"""A small corpus, and runs of a dozen steps on it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from ssdvae.config import PrepareSettings, TrainSettings
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.prepare import prepare
+from ssdvae.data.readers import write_jsonl
+from ssdvae.data.storyworld import World
+from ssdvae.training.runs import Run
+from ssdvae.training.train import train
+
+DOCUMENTS, PER_EPOCH, EPOCHS = 120, 6, 2
+SETTINGS = TrainSettings(
+    embedding=8, hidden=8, layers=1, batch=18, epochs=EPOCHS, validate_steps=PER_EPOCH, save_minutes=1e9
+)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """So that these runs and those in other processes add up numbers in the same order."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    folder = tmp_path_factory.mktemp("corpus")
+    write_jsonl(folder / "events.jsonl", World.embedded().documents(DOCUMENTS, seed=3))
+    settings = PrepareSettings(vocabulary=300, events=4, valid_share=0.1, test_share=0.05)
+    return prepare(folder / "events.jsonl", folder / "corpus", settings)
+
+
+@pytest.fixture(scope="session")
+def uninterrupted(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    torch.set_num_threads(1)
+    return train(corpus, tmp_path_factory.mktemp("runs") / "whole", SETTINGS)
+
+
+def flags(settings: TrainSettings) -> list[str]:
+    given: dict[str, Any] = {
+        k: v for k, v in settings.to_dict().items() if v is not None and not isinstance(v, bool)
+    }
+    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+
+
+def command(*words: object, processes: int = 1) -> list[str]:
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(processes)] if processes > 1 else []
+    return [sys.executable, *launcher, "-m", "ssdvae.cli", *map(str, words)]
+
+
+def start(*words: object, processes: int = 1) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command(*words, processes=processes),
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def assert_same_run(run: Run, other: Run) -> None:
+    """Bit for bit: the model, the optimiser, and every figure on the way but the time."""
+    for name in ("model.safetensors", "checkpoint/state.safetensors"):
+        first, second = (load_file(r.folder / name) for r in (run, other))
+        assert first.keys() == second.keys()
+        different = [key for key in first if not torch.equal(first[key], second[key])]
+        assert not different, f"{name}: {different}"
+    first_records, second_records = ([{**r, "seconds": 0} for r in run_.metrics()] for run_ in (run, other))
+    assert first_records == second_records

@@ -1,0 +1,175 @@
+"""A run that was stopped, in whatever way, ends as if it never had been."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from safetensors import safe_open
+
+from ssdvae.data.corpus import Corpus
+from ssdvae.errors import UserError
+from ssdvae.training import train as training
+from ssdvae.training.runs import Run
+from ssdvae.training.train import resume, train
+from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, assert_same_run, flags, start
+
+LAST = EPOCHS * PER_EPOCH
+
+
+class CrashError(Exception):
+    """The power fails."""
+
+
+def crash_after(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[], None] = lambda: None) -> None:
+    """Let something happen just after a step was taken, before it is recorded or saved."""
+    count = training._Training._count
+
+    def counted(self: training._Training, state: training.State, taken: training.Step) -> None:
+        count(self, state, taken)
+        if taken.step == step:
+            monkeypatch.undo()
+            act()
+
+    monkeypatch.setattr(training._Training, "_count", counted)
+
+
+def fail() -> None:
+    raise CrashError
+
+
+def saved_step(run: Run) -> int:
+    with safe_open(run.checkpoint_path, framework="pt") as file:
+        return int(json.loads(file.metadata()["state"])["step"])
+
+
+@pytest.mark.parametrize(
+    "every_step", [True, False], ids=["checkpoint at each step", "checkpoint at validations"]
+)
+@pytest.mark.parametrize("step", [1, 4, PER_EPOCH, PER_EPOCH + 1, LAST - 1])
+def test_a_crash_changes_nothing(
+    corpus: Corpus,
+    uninterrupted: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: int,
+    every_step: bool,
+) -> None:
+    settings = dataclasses.replace(SETTINGS, save_minutes=0) if every_step else SETTINGS
+    crash_after(monkeypatch, step, fail)
+    with pytest.raises(CrashError):
+        train(corpus, tmp_path / "run", settings)
+    assert saved_step(Run(tmp_path / "run")) == (
+        step - 1 if every_step else (step - 1) // PER_EPOCH * PER_EPOCH
+    )
+    assert_same_run(resume(tmp_path / "run"), uninterrupted)
+
+
+def wait_for_step(run: Run, step: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 120
+    while not run.checkpoint_path.exists() or saved_step(run) < step:
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_signal_changes_nothing(corpus: Corpus, tmp_path: Path, number: signal.Signals) -> None:
+    """SIGKILL in the middle of anything; SIGTERM and Ctrl-C save and say how to go on."""
+    settings = dataclasses.replace(SETTINGS, save_minutes=0, epochs=6)
+    run = Run(tmp_path / "run")
+    process = start("train", corpus.folder, "--out", run.folder, *flags(settings))
+    wait_for_step(run, 3, process)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    if number == signal.SIGKILL:
+        assert process.returncode == -number
+    else:
+        assert process.returncode == 128 + number
+        assert f"ssdvae train --resume {run.folder}" in said
+    assert 3 <= saved_step(run) < 6 * PER_EPOCH
+    assert_same_run(resume(run.folder), train(corpus, tmp_path / "whole", settings))
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small disk of our own, where we may mount one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    try:
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], check=True, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("may not mount a small disk")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(
+    corpus: Corpus, uninterrupted: Run, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill() -> None:
+        with pytest.raises(OSError, match="No space"), open(disk / "junk", "wb", buffering=0) as junk:
+            while True:
+                junk.write(bytes(1000))
+
+    crash_after(monkeypatch, PER_EPOCH + 2, fill)
+    with pytest.raises(UserError, match="the disk is full"):
+        train(corpus, disk / "run", SETTINGS)
+    assert saved_step(Run(disk / "run")) == PER_EPOCH
+    os.remove(disk / "junk")
+    assert_same_run(resume(disk / "run"), uninterrupted)
+
+
+def test_a_disk_that_becomes_read_only_leaves_the_last_checkpoint(
+    corpus: Corpus, uninterrupted: Run, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remount(how: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
+
+    crash_after(monkeypatch, PER_EPOCH + 2, lambda: remount("ro"))
+    with pytest.raises(UserError, match="read-only"):
+        train(corpus, disk / "run", SETTINGS)
+    remount("rw")
+    assert saved_step(Run(disk / "run")) == PER_EPOCH
+    assert_same_run(resume(disk / "run"), uninterrupted)
+
+
+def test_a_finished_run_stays_as_it_is(uninterrupted: Run) -> None:
+    before = {path: path.read_bytes() for path in uninterrupted.folder.rglob("*") if path.is_file()}
+    resume(uninterrupted.folder)
+    assert {path: path.read_bytes() for path in uninterrupted.folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_run_is_never_overwritten(corpus: Corpus, uninterrupted: Run) -> None:
+    with pytest.raises(UserError, match="--resume"):
+        train(corpus, uninterrupted.folder, SETTINGS)
+
+
+def test_a_damaged_checkpoint_is_named(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash_after(monkeypatch, 2, fail)
+    with pytest.raises(CrashError):
+        train(corpus, tmp_path / "run", SETTINGS)
+    path = Run(tmp_path / "run").checkpoint_path
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(UserError, match=r"state\.safetensors"):
+        resume(tmp_path / "run")
+
+
+def test_another_corpus_is_refused(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crash_after(monkeypatch, 2, fail)
+    with pytest.raises(CrashError):
+        train(corpus, tmp_path / "run", SETTINGS)
+    monkeypatch.setattr(Corpus, "fingerprint", "another")
+    with pytest.raises(UserError, match="is not the one"):
+        resume(tmp_path / "run")

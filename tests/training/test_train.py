@@ -1,0 +1,163 @@
+"""What training does besides resuming."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file
+
+import ssdvae
+from ssdvae.config import TrainSettings
+from ssdvae.data.batches import Noise, epoch_batches, generator, hide, share
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.files import atomic_write
+from ssdvae.errors import UserError
+from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.training.runs import Run
+from ssdvae.training.train import train
+from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, flags, start
+
+
+def test_two_processes_take_the_step_that_one_takes(corpus: Corpus, tmp_path: Path) -> None:
+    """After one step the first moment of Adam is a tenth of the gradient, whatever the optimiser did with it."""
+    settings = dataclasses.replace(SETTINGS, epochs=1, batch=1000, samples=2)
+    one = train(corpus, tmp_path / "one", settings)
+    process = start("train", corpus.folder, "--out", tmp_path / "two", *flags(settings), processes=2)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    first, second = (
+        load_file(tmp_path / name / "checkpoint" / "state.safetensors") for name in ("one", "two")
+    )
+    gradients = [name for name in first if name.endswith("exp_avg")]
+    assert gradients
+    for name in gradients:
+        torch.testing.assert_close(second[name], first[name], rtol=1e-4, atol=1e-6)
+    for mine, theirs in zip(one.metrics(), Run(tmp_path / "two").metrics(), strict=True):
+        assert mine.keys() == theirs.keys()
+        for key in mine.keys() - {"seconds", "split"}:
+            assert theirs[key] == pytest.approx(mine[key], rel=1e-4), key
+
+
+def test_training_lowers_the_loss_and_records_every_term(corpus: Corpus, tmp_path: Path) -> None:
+    run = train(corpus, tmp_path / "run", dataclasses.replace(SETTINGS, epochs=4, learning_rate=0.02))
+    records = run.metrics()
+    training = [record for record in records if record["split"] == "train"]
+    validation = [record for record in records if record["split"] == "valid"]
+    assert len(training) == len(validation) == 4
+    assert {"loss", "reconstruction", "entropy", "frame_nll"} <= training[0].keys()
+    assert training[-1]["loss"] < training[0]["loss"]
+    assert validation[-1]["ppl"] < validation[0]["ppl"]
+    for record in training:
+        # The loss is made of its terms; batches have documents of different lengths, so up to their spread.
+        assert record["loss"] > -record["reconstruction"] - 16 * 0.1 * record["entropy"]
+
+
+def test_the_saved_model_is_the_best_one(corpus: Corpus, uninterrupted: Run) -> None:
+    best = min(record["ppl"] for record in uninterrupted.metrics() if record["split"] == "valid")
+    settings = ssdvae.config.EvaluateSettings(eval_batch=2 * SETTINGS.batch, eval_seed=SETTINGS.seed)
+    model = ssdvae.load(uninterrupted.folder)
+    assert evaluate(model, corpus.split("valid"), settings, bounded=False)["ppl"] == pytest.approx(best)
+
+
+def test_early_stopping(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stops after ``patience`` validations that are no better than the best."""
+    monkeypatch.setattr("ssdvae.training.train.evaluate", _ppl_of([5.0, 4.0, 4.5, 4.0, 4.2, 1.0]))
+    run = train(corpus, tmp_path / "run", dataclasses.replace(SETTINGS, epochs=20, patience=3))
+    assert [r["ppl"] for r in run.metrics() if r["split"] == "valid"] == [5.0, 4.0, 4.5, 4.0, 4.2]
+
+
+def _ppl_of(values: list[float]):  # type: ignore[no-untyped-def]  # stands in for evaluate, whatever it takes
+    rest = iter(values)
+    return lambda *_, **__: {"ppl": next(rest), "frame_accuracy": None}
+
+
+def test_config_yaml_has_every_setting_and_makes_the_same_run(
+    corpus: Corpus, uninterrupted: Run, tmp_path: Path
+) -> None:
+    folder, settings = uninterrupted.config()
+    assert folder == corpus.folder
+    assert settings == SETTINGS
+    values = yaml.safe_load(uninterrupted.config_path.read_text())
+    assert set(values) == {"corpus", *TrainSettings.names()}
+
+
+def test_vectors_give_their_width_and_their_rows(corpus: Corpus, tmp_path: Path) -> None:
+    word = corpus.vocabulary.names[5]
+    with atomic_write(tmp_path / "vectors.txt") as path:
+        path.write_text(f"{word} 1.5 -2 3\nelsewhere 0 0 0\n")
+    settings = dataclasses.replace(SETTINGS, embedding=None, vectors=tmp_path / "vectors.txt", epochs=1)
+    with pytest.raises(UserError, match="3 wide"):
+        train(corpus, tmp_path / "wrong", dataclasses.replace(settings, embedding=8))
+    run = train(corpus, tmp_path / "run", dataclasses.replace(settings, learning_rate=1e-12))
+    weight = ssdvae.load(run.folder).word_embedding().weight
+    torch.testing.assert_close(weight[5].detach(), torch.tensor([1.5, -2.0, 3.0]))
+
+
+def test_tensorboard_has_the_same_figures(corpus: Corpus, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run = train(corpus, tmp_path / "run", dataclasses.replace(SETTINGS, epochs=1, tensorboard=True))
+    events = EventAccumulator(str(run.folder / "tensorboard")).Reload()
+    logged = {tag: events.Scalars(tag)[-1].value for tag in events.Tags()["scalars"]}
+    for record in run.metrics():
+        for name in ("loss", "ppl"):
+            if name in record:
+                assert logged[f"{record['split']}/{name}"] == pytest.approx(record[name])
+
+
+def test_mixed_precision_trains(corpus: Corpus, tmp_path: Path) -> None:
+    run = train(corpus, tmp_path / "run", dataclasses.replace(SETTINGS, epochs=1, precision="bf16"))
+    full = train(corpus, tmp_path / "full", dataclasses.replace(SETTINGS, epochs=1))
+    assert run.metrics()[-1]["ppl"] == pytest.approx(full.metrics()[-1]["ppl"], rel=0.05)
+
+
+# Batches, masks and noise are functions of the seed
+
+
+def test_an_epoch_is_a_permutation_in_equal_parts() -> None:
+    batches = epoch_batches(103, 10, seed=1, epoch=4)
+    assert sorted(np.concatenate(batches)) == list(range(103))
+    assert {len(batch) for batch in batches} <= {9, 10}
+    again, other = epoch_batches(103, 10, 1, 4), epoch_batches(103, 10, 1, 5)
+    assert all(np.array_equal(a, b) for a, b in zip(batches, again, strict=True))
+    assert not np.array_equal(batches[0], other[0])
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 7])
+def test_the_parts_of_a_batch_go_round_the_processes(processes: int) -> None:
+    rows = np.arange(20)
+    parts = [rows[share(rows, p, processes)] for p in range(processes)]
+    assert list(np.concatenate(parts)) == list(rows)
+    assert min(map(len, parts)) >= 20 // processes
+
+
+def test_the_noise_of_a_document_does_not_depend_on_the_processes() -> None:
+    whole = Noise(generator(1, "noise", 7), 20)
+    parts = [Noise(generator(1, "noise", 7), 20, slice(a, a + 5)) for a in range(0, 20, 5)]
+    for _ in range(3):
+        together = torch.cat([part.gumbel(4) for part in parts])
+        assert torch.equal(whole.gumbel(4), together)
+
+
+def test_a_higher_chance_of_observing_only_adds_observations(corpus: Corpus) -> None:
+    documents = corpus.split("train")
+    few, many = (hide(documents, observe, seed=1) for observe in (0.3, 0.8))
+    kept = few >= 0
+    assert (many[kept] == few[kept]).all()
+    assert (hide(documents, 1.0, 1) == documents.frames).all()
+    assert (hide(documents, 0.0, 1) == -1).all()
+    real = documents.frames >= 0
+    count, expected = int((many[real] >= 0).sum()), 0.8 * real.sum()
+    assert abs(count - expected) < 4 * (0.8 * 0.2 * real.sum()) ** 0.5
+
+
+def test_steps_are_counted_as_the_settings_say(uninterrupted: Run) -> None:
+    assert [r["step"] for r in uninterrupted.metrics() if r["split"] == "valid"] == [
+        PER_EPOCH * (epoch + 1) for epoch in range(EPOCHS)
+    ]
