@@ -24,7 +24,7 @@ from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, flags, start
 
 
 def test_two_processes_take_the_step_that_one_takes(corpus: Corpus, tmp_path: Path) -> None:
-    """After one step the first moment of Adam is a tenth of the gradient, whatever the optimiser did with it."""
+    """After one step the first moment of Adam is a tenth of the (clipped) gradient."""
     settings = dataclasses.replace(SETTINGS, epochs=1, batch=1000, samples=2)
     one = train(corpus, tmp_path / "one", settings)
     process = start("train", corpus.folder, "--out", tmp_path / "two", *flags(settings), processes=2)
