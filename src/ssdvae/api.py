@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ssdvae.config import EvaluateSettings, PrepareSettings, Split, TrainSettings
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
@@ -84,6 +86,6 @@ def evaluate(
         corpus, _ = Run(run).config()
     if not isinstance(corpus, Corpus):
         corpus = Corpus(corpus)
-    model = load(run)
+    model = load(run).to(torch.accelerator.current_accelerator(check_available=True) or "cpu")
     corpus.check_names(model.vocabulary, model.frames)
     return perplexity.evaluate(model, corpus.split(chosen.split), chosen, tick=tick)

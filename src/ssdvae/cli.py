@@ -164,6 +164,9 @@ def train(args: Namespace) -> None:
     from ssdvae.training.train import train as train_run
 
     if args.resume is not None:
+        given = [name for name, value in TrainSettings().to_dict().items() if args[name] != value]
+        if given or args.corpus or args.out:
+            raise UserError("--resume goes on with the settings of the run and takes nothing else")
         resume(args.resume)
     elif args.corpus is None or args.out is None:
         raise UserError("name a corpus folder and --out RUN, or --resume RUN")

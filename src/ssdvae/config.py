@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from ssdvae.errors import UserError, shorten
 
@@ -38,7 +38,17 @@ class Settings:
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
         """The named size, with changes: ``TrainSettings.preset("small", observe=0.5)``."""
+        if unknown := [change for change in changes if change not in cls.names()]:
+            raise UserError(f"no setting {unknown[0]!r}; there are: {', '.join(cls.names())}")
         return cls.of({**preset(name), **changes})
+
+    def __post_init__(self) -> None:
+        """Settings come from YAML and Python too, where nobody else has looked at the choices."""
+        for name, hint in get_type_hints(type(self)).items():
+            if get_origin(hint) is Literal:
+                self._check(
+                    name, getattr(self, name) in get_args(hint), f"one of {', '.join(get_args(hint))}"
+                )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as YAML and JSON have them."""
@@ -67,6 +77,7 @@ class PrepareSettings(Settings):
     test_share: float = setting(0.05, "share of documents for testing, when one file is split")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._check("events", self.events >= 1, "at least 1")
         self._check("min_events", 1 <= self.min_events <= self.events, f"from 1 to {self.events}")
         self._check(
@@ -96,6 +107,7 @@ class ModelSettings(Settings):
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("hidden", "layers", "samples"):
             self._check(name, getattr(self, name) >= 1, "at least 1")
         self._check("embedding", self.embedding is None or self.embedding >= 1, "at least 1")
@@ -123,6 +135,8 @@ class TrainSettings(ModelSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.vectors, str):
+            object.__setattr__(self, "vectors", Path(self.vectors))
         self._check("observe", 0 <= self.observe <= 1, "a chance from 0 to 1")
         for name in ("batch", "epochs", "patience"):
             self._check(name, getattr(self, name) >= 1, "at least 1")
@@ -143,6 +157,7 @@ class EvaluateSettings(Settings):
     eval_seed: int = setting(1, "seed of the frames that are drawn")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("bound_samples", "eval_batch"):
             self._check(name, getattr(self, name) >= 1, "at least 1")
 

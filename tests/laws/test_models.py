@@ -114,7 +114,7 @@ def test_a_model_that_knows_nothing_has_the_perplexity_of_its_vocabulary(model: 
     for parameter in model.parameters():
         torch.nn.init.zeros_(parameter)
     words = model.word_log_probs(toy_batch([3, 2]), noise(2))
-    assert math.exp(-float(words.sum()) / (4 * 5)) == pytest.approx(WORDS)
+    assert math.exp(-words.sum().item() / (4 * 5)) == pytest.approx(WORDS)
 
 
 def test_saving_and_loading_keeps_every_answer(model: EventModel, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def _one_thread() -> Iterator[None]:
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     folder = tmp_path_factory.mktemp("corpus")
     write_jsonl(folder / "events.jsonl", World.embedded().documents(DOCUMENTS, seed=3))
-    settings = PrepareSettings(vocabulary=300, events=4, valid_share=0.1, test_share=0.05)
+    settings = PrepareSettings(vocabulary=300, events=6, valid_share=0.1, test_share=0.05)
     return prepare(folder / "events.jsonl", folder / "corpus", settings)
 
 

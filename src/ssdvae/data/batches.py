@@ -69,6 +69,10 @@ class Batch:
     def to(self, device: torch.device | str) -> Batch:
         return Batch(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 
+    def part(self, rows: slice) -> Batch:
+        """Some of the documents, padded as before, since each place of the chain takes its noise."""
+        return Batch(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
 
 def hide(documents: Documents, observe: float, seed: int) -> NDArray[np.int32]:
     """The observed frames I: each frame is kept with the chance ε = ``observe``, else −1.

@@ -161,6 +161,13 @@ def writing_text(path: AnyPath) -> Iterator[IO[str]]:
         yield stack.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
 
 
+def _umask() -> int:
+    """The permissions that new files do not get. It can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
 @contextlib.contextmanager
 def atomic_write(path: AnyPath) -> Iterator[Path]:
     """Write the file at the path this yields; it takes the place of ``path`` only if all goes well.
@@ -179,6 +186,8 @@ def atomic_write(path: AnyPath) -> Iterator[Path]:
         # A link goes on pointing to the file, which gets the new content.
         target = Path(os.path.realpath(path))
         temporary = target.with_name(f".{target.stem[:50]}.{secrets.token_hex(4)}.tmp{target.suffix}")
+        # As the file has them, or as any new file would: some writers make theirs for the owner alone.
+        permissions = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
         # Made at once: a folder that cannot be written to is better known before the work than after.
         temporary.touch(exist_ok=False)
     try:
@@ -186,6 +195,7 @@ def atomic_write(path: AnyPath) -> Iterator[Path]:
             yield temporary
             with open(temporary, "rb+") as file:
                 os.fsync(file.fileno())
+            os.chmod(temporary, permissions)
             os.replace(temporary, target)
         except OSError as error:
             # An error that names some other file is about what the caller reads, not about this one.

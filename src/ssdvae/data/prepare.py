@@ -62,7 +62,7 @@ def words_of(event: Event, settings: PrepareSettings) -> tuple[str, ...]:
 
 
 class _Source:
-    """Where the documents of each split come from; read twice, once to count and once to write."""
+    """Where the documents of each split come from; read again for each thing that is counted or written."""
 
     def __init__(
         self,
@@ -160,7 +160,9 @@ def prepare(
 def _count_frames(documents: Iterable[Document], settings: PrepareSettings) -> Inventory:
     counter: Counter[str] = Counter()
     for document in documents:
-        counter.update(event.frame for event in usable(document, settings) if event.frame is not None)
+        events = usable(document, settings)
+        if len(events) >= settings.min_events:
+            counter.update(event.frame for event in events if event.frame is not None)
     return Inventory.most_frequent(counter, settings.frames)
 
 

@@ -76,7 +76,7 @@ def train_steps(
         for index in range(start - epoch * per_epoch if epoch == start // per_epoch else 0, per_epoch):
             step, rows = epoch * per_epoch + index, batches[index]
             part = share(rows, process, processes)
-            batch = collate(documents, rows[part], observed).to(accelerator.device)
+            batch = collate(documents, rows, observed).part(part).to(accelerator.device)
             noise = Noise(generator(settings.seed, "noise", step), len(rows), part)
             loss = model(batch, noise)
             # Processes average their gradients; their sum over the whole batch is what one would have.

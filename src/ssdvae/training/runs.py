@@ -1,6 +1,6 @@
 """The run folder: what a training run leaves behind, and all it needs to go on.
 
-    config.yaml                     every setting; `ssdvae train --config` runs it again
+    config.yaml                     every setting: `ssdvae train CORPUS --config …` makes the run again
     config.json model.safetensors   the best model so far, with vocab.json and frames.json beside it
     metrics.jsonl                   one line per record: every term of the loss, every validation
     checkpoint/state.safetensors    weights, optimiser and place of the last checkpoint
@@ -78,8 +78,6 @@ class Run:
             raise UserError(f"{self.folder} is not the folder of a run: it has no config.yaml")
         try:
             values = yaml.safe_load(self.config_path.read_text(encoding="utf-8"))
-            if isinstance(values.get("vectors"), str):
-                values["vectors"] = Path(values["vectors"])
             return Path(values.pop("corpus")), TrainSettings(**values)
         except (yaml.YAMLError, TypeError, AttributeError, KeyError) as error:
             raise DataError(self.config_path, None, str(error), "the settings of a run") from error
@@ -118,8 +116,6 @@ class Run:
     def restore(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
         """Put the last checkpoint into the model and the optimiser, and tell where it was."""
         path = self.checkpoint_path
-        if not path.is_file():
-            raise UserError(f"{self.folder} has no checkpoint yet; remove the folder and start the run again")
         try:
             with safe_open(path, framework="pt") as file:
                 state = State(**json.loads(file.metadata()["state"]))
@@ -142,6 +138,7 @@ class Run:
     def save_model(self, model: EventModel, scores: dict[str, Any]) -> None:
         """Write the model as it is now, with its card."""
         with explained(self.folder, "write"):
-            model.save_pretrained(self.folder)
+            # Not save_pretrained, which first takes the old config.json away.
+            model._save_pretrained(self.folder)
             with atomic_write(self.folder / "README.md") as path:
                 model.generate_model_card(scores=scores).save(path)

@@ -65,17 +65,16 @@ def train(corpus: Corpus, out: Path, settings: TrainSettings) -> Run:
     display = TrainingDisplay(accelerator.is_main_process)
     run = Run(out)
     run.refuse_if_there()
-    vectors = None if settings.vectors is None else read_vectors(settings.vectors, corpus.vocabulary.names)
+    vectors = _read_vectors(corpus, settings)
     settings = _with_width(settings, vectors)
     if vectors is not None:
         known, words = vectors.coverage, len(vectors.found)
         display.say(f"{known:.1%} of the {words:,} words have a vector in {settings.vectors}")
     training = _Training(run, corpus, settings, accelerator, display, vectors)
-    # All have looked before one writes, and all go on only when it has.
+    # All have looked before one writes.
     accelerator.wait_for_everyone()
     if accelerator.is_main_process:
         run.create(settings, corpus.folder)
-    accelerator.wait_for_everyone()
     return training.run_to_end(State(corpus=corpus.fingerprint))
 
 
@@ -85,12 +84,18 @@ def resume(folder: Path) -> Run:
     corpus_folder, settings = run.config()
     accelerator = _accelerator(settings)
     display = TrainingDisplay(accelerator.is_main_process)
-    training = _Training(run, Corpus(corpus_folder), settings, accelerator, display, None)
-    state = training.restore()
+    corpus = Corpus(corpus_folder)
+    # A run that died before its first checkpoint starts again: its seed says how.
+    begun = run.checkpoint_path.is_file()
+    vectors = None if begun else _read_vectors(corpus, settings)
+    training = _Training(run, corpus, settings, accelerator, display, vectors)
+    state = training.restore() if begun else State(corpus=corpus.fingerprint)
     if state.finished:
         display.say(f"{folder} is finished: best perplexity {state.best:.2f} at step {state.best_step}")
         return run
     display.say(f"resuming {folder} after step {state.step}")
+    if accelerator.is_main_process:
+        run.rewind(state)
     return training.run_to_end(state)
 
 
@@ -101,6 +106,10 @@ def _accelerator(settings: TrainSettings) -> Accelerator:
     return Accelerator(mixed_precision=settings.precision, cpu=not torch.accelerator.is_available())
 
 
+def _read_vectors(corpus: Corpus, settings: TrainSettings) -> Vectors | None:
+    return None if settings.vectors is None else read_vectors(settings.vectors, corpus.vocabulary.names)
+
+
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
     """The settings with the width of the word vectors decided, and a path that holds from any folder."""
     if vectors is None:
@@ -109,7 +118,7 @@ def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettin
     if settings.embedding not in (None, width):
         raise UserError(
             f"the vectors of {settings.vectors} are {width} wide, but --embedding is {settings.embedding}\n"
-            "leave --embedding out, or name other vectors"
+            f"say --embedding {width}, or name other vectors"
         )
     assert settings.vectors is not None
     return dataclasses.replace(settings, embedding=width, vectors=settings.vectors.resolve())
@@ -148,13 +157,11 @@ class _Training:
             )
         if self.accelerator.scaler is not None and state.scaler:
             self.accelerator.scaler.load_state_dict(state.scaler)
-        if self.accelerator.is_main_process:
-            self.run.rewind(state)
         return state
 
     def run_to_end(self, state: State) -> Run:
         if self.settings.tensorboard and self.accelerator.is_main_process:
-            self.log = self._tensorboard()
+            self.log = self._tensorboard(state)
         clock = time.monotonic() - state.seconds
         saved = time.monotonic()
         steps = train_steps(
@@ -165,8 +172,6 @@ class _Training:
             self.settings,
             state.step,
         )
-        if state.step == 0:
-            self._save(state)  # so that a run can be resumed from its first moment
         with Signals() as signals, self.display:
             for step in steps:
                 state.step = step.step
@@ -186,6 +191,8 @@ class _Training:
                     break
                 if received:
                     go_on = f"go on with: ssdvae train --resume {self.run.folder}"
+                    if self.log is not None:
+                        self.log.flush()
                     raise Interrupted(f"stopped after step {state.step}\n{go_on}", received)
         if self.log is not None:
             self.log.close()
@@ -258,9 +265,10 @@ class _Training:
                 state.scaler = self.accelerator.scaler.state_dict()
             self.run.save(state, self.model, self.optimizer)
 
-    def _tensorboard(self) -> Any:
+    def _tensorboard(self, state: State) -> Any:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
             raise UserError("--tensorboard needs an extra: pip install 'ssdvae[tensorboard]'") from error
-        return SummaryWriter(self.run.folder / "tensorboard")
+        # What was written after the checkpoint is about to happen again.
+        return SummaryWriter(self.run.folder / "tensorboard", purge_step=state.step + 1)
