@@ -27,10 +27,10 @@ def hub(tmp_path: Path) -> Iterator[str]:
     toy_model().save_pretrained(folder)
 
     class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:  # noqa: N802  # the names are http.server's
+        def do_HEAD(self) -> None:  # the names are http.server's
             self.answer(body=False)
 
-        def do_GET(self) -> None:  # noqa: N802
+        def do_GET(self) -> None:
             self.answer(body=True)
 
         def answer(self, body: bool) -> None:
