@@ -124,6 +124,7 @@ class TrainSettings(ModelSettings):
     )
     batch: int = setting(100, "documents per step, over all processes")
     learning_rate: float = setting(1e-3, "step size of Adam")
+    decay: bool = setting(False, "let the step size fall linearly, to zero at the end of the last epoch")
     clip: float = setting(5.0, "largest norm of the gradient")
     epochs: int = setting(40, "passes over the training split, at most")
     patience: int = setting(10, "validations without improvement before stopping")

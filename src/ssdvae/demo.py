@@ -29,9 +29,17 @@ from ssdvae.training.train import resume, train
 DOCUMENTS = 10_000
 SEED = 1
 PREPARE = PrepareSettings(vocabulary=2_000, frames=500, valid_share=0.05, test_share=0.05)
-# A larger step than the paper's: the corpus is easy and the visitor is waiting.
+# Larger steps than the paper's, and a decay: the corpus is easy and the visitor is waiting.
 TRAIN = TrainSettings(
-    observe=0.9, embedding=64, hidden=128, layers=1, batch=64, learning_rate=4e-3, epochs=7, seed=SEED
+    observe=0.9,
+    embedding=64,
+    hidden=128,
+    layers=1,
+    batch=48,
+    learning_rate=5e-3,
+    decay=True,
+    epochs=6,
+    seed=SEED,
 )
 
 

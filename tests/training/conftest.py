@@ -22,7 +22,14 @@ from ssdvae.training.train import train
 
 DOCUMENTS, PER_EPOCH, EPOCHS = 120, 6, 2
 SETTINGS = TrainSettings(
-    embedding=8, hidden=8, layers=1, batch=18, epochs=EPOCHS, validate_steps=PER_EPOCH, save_minutes=1e9
+    embedding=8,
+    hidden=8,
+    layers=1,
+    batch=18,
+    epochs=EPOCHS,
+    decay=True,
+    validate_steps=PER_EPOCH,
+    save_minutes=1e9,
 )
 
 

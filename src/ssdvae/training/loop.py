@@ -82,6 +82,9 @@ def train_steps(
             # Processes average their gradients; their sum over the whole batch is what one would have.
             accelerator.backward(loss.per_document.sum() * (processes / len(rows)))
             accelerator.clip_grad_norm_(model.parameters(), settings.clip)
+            if settings.decay:
+                for group in optimizer.param_groups:
+                    group["lr"] = settings.learning_rate * (1 - step / (settings.epochs * per_epoch))
             optimizer.step()
             optimizer.zero_grad()
             terms = {"loss": loss.per_document, **loss.terms}
