@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import torch
@@ -57,10 +56,15 @@ def uninterrupted(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> R
 
 
 def flags(settings: TrainSettings) -> list[str]:
-    given: dict[str, Any] = {
-        k: v for k, v in settings.to_dict().items() if v is not None and not isinstance(v, bool)
-    }
-    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    """The settings as a user would give them."""
+    given = []
+    for name, value in settings.to_dict().items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            given.append(f"--{flag}" if value else f"--no-{flag}")
+        elif value is not None:
+            given.append(f"--{flag}={value}")
+    return given
 
 
 def command(*words: object, processes: int = 1) -> list[str]:
