@@ -21,7 +21,9 @@ WORDS, FRAMES = 11, 3
 def toy_model(name: str = "ssdvae", frames: int = FRAMES, **settings: Any) -> EventModel:
     """A model with weights large enough that everything it reads makes a difference."""
     words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(WORDS - 2))]
-    config = ModelSettings(model=name, **{"embedding": 6, "hidden": 8, "layers": 2, **settings})
+    config = ModelSettings(
+        model=name, **{"embedding": 6, "hidden": 8, "layers": 2, "role_embedding": 3, **settings}
+    )
     model = MODELS[name](
         config,
         Vocabulary(words, [1] * WORDS),

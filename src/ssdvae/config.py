@@ -93,10 +93,11 @@ class PrepareSettings(Settings):
 class ModelSettings(Settings):
     """The shape of a model and the weights of its objective: what is needed to build it again."""
 
-    model: str = setting("ssdvae", "which model: ssdvae")
+    model: str = setting("ssdvae", "which model: ssdvae, rnnlm or rnnlm-role")
     embedding: int | None = setting(None, "width of the word vectors; by default that of --vectors, else 300")
     hidden: int = setting(512, "width of each GRU layer and direction, and of the frame embeddings")
     layers: int = setting(2, "GRU layers")
+    role_embedding: int = setting(300, "width of the role vectors of rnnlm-role")
     attention: Literal["addition", "concatenation"] = setting("addition", "how query and context are joined")
     temperature: float = setting(0.5, "temperature of the Gumbel-Softmax (τ)")
     samples: int = setting(1, "frame chains drawn for each document in training (S)")
@@ -108,7 +109,7 @@ class ModelSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("hidden", "layers", "samples"):
+        for name in ("hidden", "layers", "role_embedding", "samples"):
             self._check(name, getattr(self, name) >= 1, "at least 1")
         self._check("embedding", self.embedding is None or self.embedding >= 1, "at least 1")
         self._check("temperature", self.temperature > 0, "a number above 0")

@@ -156,3 +156,29 @@ def test_an_observed_frame_becomes_likelier() -> None:
 
 def _mode(logits: torch.Tensor, gumbel: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.one_hot(logits.argmax(-1), logits.shape[-1]).to(logits)
+
+
+@pytest.mark.parametrize("name", ["rnnlm", "rnnlm-role"])
+def test_a_language_model_gives_all_documents_together_the_probability_one(name: str) -> None:
+    model = toy_model(name)
+    with torch.no_grad():
+        # All documents of one event over the first three words, when no other word has any probability.
+        model.get_parameter("w_out.bias")[3:] = -torch.inf
+        tokens = torch.cartesian_prod(*[torch.arange(3)] * 4)[:, None]
+        nothing = torch.full((81, 1), -1)
+        every = Batch(tokens, nothing, nothing, torch.ones(81, 1, dtype=torch.bool))
+        total = model.bound(every, 1, noise(81)).logsumexp(0)
+    torch.testing.assert_close(total, torch.zeros((), dtype=torch.float64))
+
+
+@pytest.mark.parametrize("name", ["rnnlm", "rnnlm-role"])
+def test_a_language_model_does_not_look_ahead(name: str) -> None:
+    model, batch = toy_model(name), toy_batch([4, 4])
+    before = model.word_log_probs(batch, noise(2)).flatten(1)
+    for place in range(16):
+        tokens = batch.tokens.flatten(1).clone()
+        tokens[:, place] = (tokens[:, place] + 1) % WORDS
+        changed = dataclasses.replace(batch, tokens=tokens.view(2, 4, 4))
+        after = model.word_log_probs(changed, noise(2)).flatten(1)
+        torch.testing.assert_close(after[:, :place], before[:, :place])
+        assert (after[:, place:] != before[:, place:]).all()

@@ -113,7 +113,7 @@ MISTAKES = {
     "one split only": ("prepare --train bad.jsonl --out out", "'valid'"),
     "nothing to prepare": ("prepare --out out", "--train, --valid and --test"),
     "nothing to train": ("train", "--resume"),
-    "no such model": ("train CORPUS --out out --model vae", "there are: ssdvae"),
+    "no such model": ("train CORPUS --out out --model vae", "there are: ssdvae, rnnlm"),
     "a chance above one": ("train CORPUS --out out --observe 1.5", "--observe"),
     "no documents": ("world out.jsonl --documents 0", "at least 1"),
     "an odd format": ("import bad.jsonl --out out.jsonl --format xml", "jsonl, csv"),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
+from ssdvae.models.rnnlm import RNNLM, RNNLMRole
 from ssdvae.models.ssdvae import SSDVAE
 
-MODELS: dict[str, type[EventModel]] = {"ssdvae": SSDVAE}
+MODELS: dict[str, type[EventModel]] = {"ssdvae": SSDVAE, "rnnlm": RNNLM, "rnnlm-role": RNNLMRole}
 
 
 def model_class(name: str) -> type[EventModel]:

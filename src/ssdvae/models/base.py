@@ -22,6 +22,7 @@ from ssdvae.data.files import atomic_write
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
 from ssdvae.models.card import model_card
+from ssdvae.models.recurrent import full_precision
 
 ROWS = 2048
 """Words whose logits are held at once when nothing is learned from them: V floats each."""
@@ -59,7 +60,7 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
 
     @abstractmethod
     def bound(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, " B"]:
-        """A lower bound on log p(words), in the mean; exact for models without latent variables."""
+        """A lower bound on log p(words), in the mean; log p itself for models without latent variables."""
 
     @abstractmethod
     def infer(self, batch: Batch) -> Int[Tensor, "B M"] | None:
@@ -150,7 +151,7 @@ def log_likelihood(
     parts = 1 if torch.is_grad_enabled() else max(1, -(-len(rows) // ROWS))
     nll = torch.cat(
         [
-            functional.cross_entropy(output(part).float(), target, reduction="none")
+            functional.cross_entropy(full_precision(output(part)), target, reduction="none")
             for part, target in zip(rows.chunk(parts), words.chunk(parts), strict=True)
         ]
     )

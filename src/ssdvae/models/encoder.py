@@ -10,7 +10,7 @@ from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Noise
 from ssdvae.models.attention import Attention
 from ssdvae.models.latent import Posterior, Sampler, inject
-from ssdvae.models.recurrent import Bidirectional, per_word
+from ssdvae.models.recurrent import Bidirectional, full_precision, per_word
 
 
 class Encoder(nn.Module):
@@ -58,7 +58,7 @@ class Encoder(nn.Module):
         steps = []
         for m in range(chain.shape[1]):
             joined, attention = self.attention(self.w_in(previous)[:, None], hidden, words)
-            raw_logits = self.w_out(joined[:, 0]).float()
+            raw_logits = full_precision(self.w_out(joined[:, 0]))
             logits = inject(raw_logits, observed[:, m])
             sample = sampler(logits, noise.gumbel(logits.shape[-1], device=logits.device))
             previous = sample.to(frame_embedding.dtype) @ frame_embedding

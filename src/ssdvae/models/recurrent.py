@@ -49,6 +49,11 @@ class Bidirectional(nn.Module):
         return words
 
 
+def full_precision(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """At least 32 bits: what comes out of mixed precision must not be exponentiated in 16."""
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+
 def per_word(mask: Bool[Tensor, "B M"]) -> Bool[Tensor, "B T"]:
     """The mask of the events, for each of their words."""
     return mask.repeat_interleave(4, dim=1)
