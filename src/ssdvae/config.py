@@ -130,6 +130,7 @@ class TrainSettings(ModelSettings):
     epochs: int = setting(40, "passes over the training split, at most")
     patience: int = setting(10, "validations without improvement before stopping")
     validate_steps: int | None = setting(None, "steps between validations; by default one epoch")
+    record_steps: int = setting(100, "steps between training records in metrics.jsonl")
     save_minutes: float = setting(5.0, "minutes between checkpoints; every validation saves one too")
     seed: int = setting(1, "seed of the weights, the order, the masks and the noise")
     precision: Literal["no", "bf16", "fp16"] = setting("no", "mixed precision")
@@ -140,7 +141,7 @@ class TrainSettings(ModelSettings):
         if isinstance(self.vectors, str):
             object.__setattr__(self, "vectors", Path(self.vectors))
         self._check("observe", 0 <= self.observe <= 1, "a chance from 0 to 1")
-        for name in ("batch", "epochs", "patience"):
+        for name in ("batch", "epochs", "patience", "record_steps"):
             self._check(name, getattr(self, name) >= 1, "at least 1")
         self._check("validate_steps", self.validate_steps is None or self.validate_steps >= 1, "at least 1")
         for name in ("learning_rate", "clip"):

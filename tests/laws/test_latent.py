@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Literal
 
+import pytest
 import torch
 from torch.distributions import Categorical
 
 from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Noise
-from ssdvae.models.latent import Elbo, entropy, exact, importance_bound, inject, log_prior, mode, relaxed
+from ssdvae.models.attention import Attention
+from ssdvae.models.latent import (
+    Elbo,
+    Posterior,
+    entropy,
+    exact,
+    importance_bound,
+    inject,
+    log_prior,
+    mode,
+    relaxed,
+)
 from tests.toys import noise
 
 
@@ -67,6 +80,44 @@ def test_gumbel_noise_is_finite_even_where_the_uniform_draw_is_zero() -> None:
             return torch.zeros(self.size, *shape)
 
     assert torch.isfinite(Zeros(torch.Generator(), 3).gumbel(4)).all()
+
+
+def test_terms_of_the_posterior_are_sums_over_the_right_events() -> None:
+    """The entropy of what is latent, after the injection; the surprise at what is observed, before it."""
+    raw, logits = torch.randn(2, 3, 5), torch.randn(2, 3, 5)
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    observed = torch.tensor([[2, -1, 0], [-1, 4, 1]])
+    posterior = Posterior(raw, logits, logits.softmax(-1), torch.zeros(2, 3, 12), mask)
+    latent = [[(0, 1)], [(1, 0)]]
+    seen = [[(0, 0), (0, 2)], [(1, 1)]]
+    torch.testing.assert_close(
+        posterior.entropy(observed), torch.stack([sum_of(entropy(logits[i]) for i in row) for row in latent])
+    )
+    torch.testing.assert_close(
+        posterior.frame_nll(observed),
+        torch.stack([sum_of(-raw[i].log_softmax(-1)[observed[i]] for i in row) for row in seen]),
+    )
+
+
+def sum_of(terms: Iterable[torch.Tensor]) -> torch.Tensor:
+    return torch.stack(list(terms)).sum()
+
+
+@pytest.mark.parametrize("kind", ["addition", "concatenation"])
+def test_attention_is_blind_to_what_is_masked(kind: Literal["addition", "concatenation"]) -> None:
+    """Even to NaN, and the rest shares all the attention."""
+    attend = Attention(4, kind)
+    query, memory, mask = (
+        torch.randn(2, 3, 4),
+        torch.randn(2, 5, 4),
+        torch.arange(5) < torch.tensor([[3], [5]]),
+    )
+    memory[0, 3:] = torch.nan
+    joined, attention = attend(query, memory, mask)
+    short, _ = attend(query[:1], memory[:1, :3], mask[:1, :3])
+    torch.testing.assert_close(joined[:1], short)
+    torch.testing.assert_close(attention.sum(-1), torch.ones(2, 3))
+    assert (attention[0, :, 3:] == 0).all()
 
 
 def test_uniform_prior_costs_ln_f_for_each_real_event() -> None:

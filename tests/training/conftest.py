@@ -21,6 +21,7 @@ from ssdvae.training.train import train
 
 DOCUMENTS, PER_EPOCH, EPOCHS = 120, 6, 2
 SETTINGS = TrainSettings(
+    record_steps=2,
     embedding=8,
     hidden=8,
     layers=1,

@@ -23,9 +23,6 @@ from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.training.loop import Step, new_model, new_optimizer, steps_per_epoch, train_steps
 from ssdvae.training.runs import Run, State
 
-RECORD_STEPS = 100
-"""Steps between training lines in metrics.jsonl."""
-
 
 class Interrupted(UserError):
     """A signal asked the run to stop; it was saved first."""
@@ -180,7 +177,7 @@ class _Training:
                 validated = step.step % self.validate_steps == 0 or step.step == self.last_step
                 if validated:
                     self._validate(state)
-                elif step.step % RECORD_STEPS == 0:
+                elif step.step % self.settings.record_steps == 0:
                     self._record_training(state)
                 due = time.monotonic() - saved >= 60 * self.settings.save_minutes
                 received, due = self._agree(signals.received, due)
