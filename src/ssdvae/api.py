@@ -62,10 +62,10 @@ def resume(run: AnyPath) -> Run:
 
 def load(run: AnyPath) -> EventModel:
     """The model of a run folder, or one from the Hugging Face hub by its name. Executes no code."""
+    if Path(run).is_dir():
+        return EventModel.read(Path(run))
     try:
         return EventModel.from_pretrained(str(run))
-    except UserError:
-        raise
     except (OSError, ValueError) as error:
         # Not a folder: the hub was asked, and has no such model, refuses, or cannot be reached.
         raise UserError(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NoReturn, get_type_hints
 
 from jsonargparse import ActionYesNo, ArgumentParser, Namespace
 
@@ -26,7 +27,23 @@ from ssdvae.console import bar, console, counted, say
 from ssdvae.errors import UserError
 
 
-def add_settings(parser: ArgumentParser, kind: type[Settings], defaults: dict[str, Any]) -> None:
+class Parser(ArgumentParser):
+    """One that says what is wrong in a line or two, in the words of the command line."""
+
+    WORDING = (
+        (r'Parser key "(?:\w+\.)?(\w+)":\s*', r"--\1: "),
+        (r"(?<=arguments are required: )\w+\.(\w+)", r"--\1"),
+        (r"<class '(\w+)'>", r"\1"),
+        (r"(?:typing\.)?Literal\[(.*?)\]", r"value among \1"),
+    )
+
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        for pattern, wording in self.WORDING:
+            message = re.sub(pattern, wording, message)
+        raise UserError(f"{message}\nadd --help to read about the settings and their values")
+
+
+def add_settings(parser: Parser, kind: type[Settings], defaults: dict[str, Any]) -> None:
     """A flag for each field: its name, type, default and help are the field's."""
     hints = get_type_hints(kind)
     for field in dataclasses.fields(kind):
@@ -38,7 +55,7 @@ def add_settings(parser: ArgumentParser, kind: type[Settings], defaults: dict[st
         parser.add_argument(flag, default=default, help=field.metadata["help"], **how)
 
 
-def add_common(parser: ArgumentParser, kind: type[Settings], argv: Sequence[str]) -> None:
+def add_common(parser: Parser, kind: type[Settings], argv: Sequence[str]) -> None:
     """--preset, --config, and the settings with the defaults that the preset gives."""
     name = _value_of("--preset", argv)
     parser.add_argument(
@@ -58,7 +75,7 @@ def _value_of(flag: str, argv: Sequence[str]) -> str | None:
     return None
 
 
-def _input_format(parser: ArgumentParser) -> None:
+def _input_format(parser: Parser) -> None:
     parser.add_argument("--format", default=None, help="jsonl, csv, parquet or official; by default as named")
     parser.add_argument(
         "--skip-bad", action="store_true", help="count and report malformed input instead of stopping"
@@ -68,7 +85,7 @@ def _input_format(parser: ArgumentParser) -> None:
 # One pair of functions for each command: its flags, and what it calls.
 
 
-def demo_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
+def demo_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for everything the demo makes")
 
 
@@ -78,7 +95,7 @@ def demo(args: Namespace) -> None:
     run_demo(args.out)
 
 
-def world_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
+def world_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument("out", type=Path, help="file to write (.jsonl or .jsonl.gz)")
     parser.add_argument("--documents", type=int, default=10_000, help="how many")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same documents")
@@ -94,7 +111,7 @@ def world(args: Namespace) -> None:
     say(f"wrote {write_jsonl(args.out, counted(documents, 'writing')):,} documents to {args.out}")
 
 
-def import_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
+def import_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument("sources", nargs="+", type=Path, help="files of events in any known format")
     parser.add_argument("--out", type=Path, required=True, help="file to write (.jsonl or .jsonl.gz)")
     _input_format(parser)
@@ -112,7 +129,7 @@ def import_(args: Namespace) -> None:
         say(str(skipped))
 
 
-def prepare_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
+def prepare_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "source", nargs="?", type=Path, default=None, help="one file, to be split by document id"
     )
@@ -143,13 +160,18 @@ def prepare(args: Namespace) -> None:
             f"{split}: {counts['documents']:,} documents, {counts['events']:,} events, "
             f"{counts['unknown_words']:,} unknown words, {counts['too_short']:,} documents too short"
         )
+        if counts["dropped_events"]:
+            dropped = f"{counts['dropped_events']:,} events without a known frame"
+            say(f"  {dropped} left out (--keep-frameless keeps them)")
+        if not counts["documents"]:
+            say(f"  nothing to {'train' if split == 'train' else 'measure'} on: give a file for --{split}")
     for path, count in manifest["skipped"].items():
         if count:
             say(f"skipped {count:,} malformed pieces of {path}")
     say(f"wrote {args.out}: {manifest['words']:,} words, {manifest['frames']:,} frames")
 
 
-def train_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
+def train_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument("corpus", nargs="?", type=Path, default=None, help="corpus folder")
     parser.add_argument("--out", type=Path, default=None, help="run folder to write")
     parser.add_argument(
@@ -174,11 +196,11 @@ def train(args: Namespace) -> None:
         train_run(Corpus(args.corpus), args.out, TrainSettings.of(vars(args)))
 
 
-def evaluate_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
+def evaluate_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument("run", type=Path, help="run folder")
     parser.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    add_common(parser, EvaluateSettings, argv)
+    add_settings(parser, EvaluateSettings, {})
 
 
 def evaluate(args: Namespace) -> None:
@@ -202,9 +224,7 @@ def print_scores(scores: dict[str, Any], as_json: bool) -> None:
         print(f"{name:16}{shown}")
 
 
-COMMANDS: dict[
-    str, tuple[str, Callable[[ArgumentParser, Sequence[str]], None], Callable[[Namespace], None]]
-] = {
+COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable[[Namespace], None]]] = {
     "demo": ("train, evaluate and look at a model of the embedded corpus", demo_flags, demo),
     "world": (
         "write documents of the embedded corpus, whose exact distribution is known",
@@ -218,8 +238,18 @@ COMMANDS: dict[
 }
 
 
-def build_parser(argv: Sequence[str]) -> ArgumentParser:
-    parser = ArgumentParser(
+def _config_first(argv: Sequence[str]) -> list[str]:
+    """The words with --config moved to the front, so that flags win over the file wherever they stand."""
+    words = list(argv)
+    for place, word in enumerate(words[1:], start=1):
+        if word == "--config" or word.startswith("--config="):
+            config = words[place : place + (2 if word == "--config" else 1)]
+            return [words[0], *config, *words[1:place], *words[place + len(config) :]]
+    return words
+
+
+def build_parser(argv: Sequence[str]) -> Parser:
+    parser = Parser(
         prog="ssdvae",
         description="Learn what usually happens next from sequences of events and partly known frames.",
         version=__version__,
@@ -228,7 +258,7 @@ def build_parser(argv: Sequence[str]) -> ArgumentParser:
         dest="command", metavar="COMMAND", help="what to do; --help of each says more"
     )
     for name, (help, flags, _) in COMMANDS.items():
-        command = ArgumentParser(description=help[0].upper() + help[1:] + ".")
+        command = Parser(description=help[0].upper() + help[1:] + ".")
         flags(command, argv)
         commands.add_subcommand(name, command, help=help)
     return parser
@@ -236,9 +266,9 @@ def build_parser(argv: Sequence[str]) -> ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; a user's mistake is a message and the exit code 2, never a traceback."""
-    argv = sys.argv[1:] if argv is None else argv
-    args = build_parser(argv).parse_args(argv)
+    argv = _config_first(sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
+        args = build_parser(argv).parse_args(argv)
         COMMANDS[args.command][2](args[args.command])
     except UserError as error:
         console.print("[bold red]error:[/] ", end="")

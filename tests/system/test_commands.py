@@ -89,7 +89,7 @@ def test_a_preset_gives_defaults_wherever_it_stands(folder: Path, tmp_path: Path
 
 def test_yaml_is_between_the_preset_and_the_flags(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("events: 3\nvocabulary: 77\n")
-    words = ["--preset", "tiny", "--config", str(tmp_path / "c.yaml"), "--events", "4"]
+    words = ["--events", "4", "--preset", "tiny", "--config", str(tmp_path / "c.yaml")]
     assert main(["prepare", str(folder / "events.jsonl.gz"), "--out", str(tmp_path / "c"), *words]) == 0
     settings = json.loads((tmp_path / "c" / "manifest.json").read_text())["settings"]
     assert (settings["events"], settings["vocabulary"], settings["frames"]) == (4, 77, 200)
@@ -106,8 +106,10 @@ def test_import_reads_the_files_of_the_authors(tmp_path: Path) -> None:
 
 MISTAKES = {
     "no such file": ("prepare nowhere.jsonl --out out", "nowhere.jsonl"),
-    "no such corpus": ("train nowhere --out out", "not a corpus folder"),
-    "no such run": ("evaluate nowhere", "config.yaml"),
+    "no such corpus": ("train nowhere --out out", "cannot read nowhere"),
+    "not a corpus": ("train . --out out", "not a corpus folder"),
+    "no such run": ("evaluate nowhere", "cannot read nowhere"),
+    "not a run": ("evaluate .", "config.yaml"),
     "a bad line": ("import bad.jsonl --out out.jsonl", "bad.jsonl, line 2"),
     "an empty file": ("prepare empty.jsonl --out out", "no event of the training split"),
     "one split only": ("prepare --train bad.jsonl --out out", "'valid'"),
@@ -115,6 +117,12 @@ MISTAKES = {
     "nothing to train": ("train", "--resume"),
     "no such model": ("train CORPUS --out out --model vae", "there are: ssdvae, rnnlm"),
     "a chance above one": ("train CORPUS --out out --observe 1.5", "--observe"),
+    "a number in words": ("train CORPUS --out out --epochs three", "--epochs: Expected a int"),
+    "an unknown split": ("evaluate RUN --split dev", "--split: Expected a value among"),
+    "no place to write": ("prepare bad.jsonl", "required: --out"),
+    "an unknown flag": ("train CORPUS --out out --epocks 3", "--epocks"),
+    "an unknown key": ("train CORPUS --out out --config odd.yaml", "hiden"),
+    "settings for a resumed run": ("train --resume RUN --epochs 9", "takes nothing else"),
     "no documents": ("world out.jsonl --documents 0", "at least 1"),
     "an odd format": ("import bad.jsonl --out out.jsonl --format xml", "jsonl, csv"),
 }
@@ -131,9 +139,11 @@ def test_a_mistake_is_a_message(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.jsonl").write_text('{"id": "a", "events": []}\n{"id": "b"\n')
     (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "odd.yaml").write_text("hiden: 3\n")
     before = sorted(tmp_path.iterdir())
     words, expected = MISTAKES[name]
-    assert main(words.replace("CORPUS", str(folder / "corpus")).split()) == 2
+    words = words.replace("CORPUS", str(folder / "corpus")).replace("RUN", str(folder / "run"))
+    assert main(words.split()) == 2
     said = capsys.readouterr()
     assert expected in said.err
     assert "Traceback" not in said.err

@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssdvae.config import SPLITS, Split
+from ssdvae.data.files import explained
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
 
@@ -57,6 +58,8 @@ class Corpus:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         path = self.folder / "manifest.json"
+        with explained(self.folder, "read"):
+            self.folder.stat()
         if not path.is_file():
             raise UserError(
                 f"{folder} is not a corpus folder: it has no manifest.json\nmake one with `ssdvae prepare`"
@@ -107,7 +110,10 @@ class Corpus:
         except (pa.ArrowInvalid, OSError) as error:
             raise DataError(path, None, str(error), "a split that `ssdvae prepare` wrote") from error
         if not len(table):
-            raise UserError(f"{path} has no documents")
+            raise UserError(
+                f"{path} has no documents\n"
+                "prepare again with a larger --valid-share or --test-share, or with a file for each split"
+            )
         events = self.events
 
         def column(key: str, *shape: int) -> NDArray[np.int32]:

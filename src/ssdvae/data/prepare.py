@@ -118,7 +118,7 @@ def prepare(
     if not len(frames):
         raise UserError(
             f"no event of the training split has a frame ({', '.join(map(str, source.paths))})\n"
-            "add frames to some events; --keep-frameless keeps the others"
+            "is the file empty? at least some events must have one"
         )
     vocabulary = _count_words(source.read("train", "counting words"), settings, frames)
 
@@ -189,7 +189,18 @@ def _write_split(
 ) -> dict[str, int]:
     """One Arrow stream, written a block of rows at a time; returns what there was to count."""
     counts: Counter[str] = Counter(
-        dict.fromkeys(("read", "documents", "too_short", "events", "frameless_events", "unknown_words"), 0)
+        dict.fromkeys(
+            (
+                "read",
+                "documents",
+                "too_short",
+                "events",
+                "dropped_events",
+                "frameless_events",
+                "unknown_words",
+            ),
+            0,
+        )
     )
     layout = schema(settings.events)
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, layout) as writer:
@@ -197,6 +208,8 @@ def _write_split(
         for document in documents:
             counts["read"] += 1
             events = usable(document, settings, frames)
+            if not settings.keep_frameless:
+                counts["dropped_events"] += sum(event.frame not in frames for event in document.events)
             if len(events) < settings.min_events:
                 counts["too_short"] += 1
                 continue

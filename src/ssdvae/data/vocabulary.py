@@ -38,7 +38,7 @@ class Inventory:
     def __len__(self) -> int:
         return len(self.names)
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         return name in self._ids
 
     def __eq__(self, other: object) -> bool:

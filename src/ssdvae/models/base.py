@@ -121,7 +121,8 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         for name in FILES:
             if not (folder / name).is_file():
                 raise UserError(
-                    f"{folder} has no {name}: is it the folder of a run that has been validated once?"
+                    f"{folder} has no {name}: it holds no model, or its run was not yet validated\n"
+                    f"go on with a run: ssdvae train --resume {folder}"
                 )
         path = folder / "config.json"
         try:

@@ -74,6 +74,8 @@ class Run:
 
     def config(self) -> tuple[Path, TrainSettings]:
         """The corpus and the settings of the run."""
+        with explained(self.folder, "read"):
+            self.folder.stat()
         if not self.config_path.is_file():
             raise UserError(f"{self.folder} is not the folder of a run: it has no config.yaml")
         try:
