@@ -68,6 +68,11 @@ def test_the_saved_model_is_the_best_one(corpus: Corpus, uninterrupted: Run) -> 
     assert evaluate(model, corpus.split("valid"), settings, bounded=False)["ppl"] == pytest.approx(best)
 
 
+def test_a_loss_that_is_not_finite_stops_the_run(corpus: Corpus, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not finite"):
+        train(corpus, tmp_path / "run", dataclasses.replace(SETTINGS, learning_rate=1e38))
+
+
 def test_early_stopping(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stops after ``patience`` validations that are no better than the best."""
     monkeypatch.setattr("ssdvae.training.train.evaluate", _ppl_of([5.0, 4.0, 4.5, 4.0, 4.2, 1.0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import signal
 import threading
 import time
@@ -171,6 +172,11 @@ class _Training:
         )
         with Signals() as signals, self.display:
             for step in steps:
+                if not math.isfinite(step.sums["loss"]):
+                    raise UserError(
+                        f"the loss of step {step.step} is not finite; the last checkpoint is from before it\n"
+                        "start again with a smaller --learning-rate, or without --precision"
+                    )
                 state.step = step.step
                 state.seconds = time.monotonic() - clock
                 self._count(state, step)
