@@ -17,6 +17,7 @@ from safetensors import safe_open
 
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
+from ssdvae.models import MODELS
 from ssdvae.training import train as training
 from ssdvae.training.loop import Step
 from ssdvae.training.runs import Run, State
@@ -74,6 +75,18 @@ def test_a_crash_changes_nothing(
         step - 1 if every_step else (step - 1) // PER_EPOCH * PER_EPOCH
     )
     assert_same_run(resume(tmp_path / "run"), uninterrupted)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_resumes(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    settings = dataclasses.replace(SETTINGS, model=name)
+    whole = train(corpus, tmp_path / "whole", settings)
+    crash_after(monkeypatch, PER_EPOCH + 3, fail)
+    with pytest.raises(CrashError):
+        train(corpus, tmp_path / "run", settings)
+    assert_same_run(resume(tmp_path / "run"), whole)
 
 
 def wait_for_step(run: Run, step: int, process: subprocess.Popen[str]) -> None:
