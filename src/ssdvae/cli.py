@@ -82,6 +82,13 @@ def _input_format(parser: Parser) -> None:
     )
 
 
+def _json_lines(path: Path) -> Path:
+    """A file that will be read again by its name."""
+    if not path.name.endswith((".jsonl", ".jsonl.gz")):
+        raise UserError(f"found {path} as the file to write, expected a name in .jsonl or .jsonl.gz")
+    return path
+
+
 # One pair of functions for each command: its flags, and what it calls.
 
 
@@ -108,7 +115,9 @@ def world(args: Namespace) -> None:
     if args.documents < 1:
         raise UserError(f"--documents: found {args.documents}, expected at least 1")
     documents = World.embedded().documents(args.documents, args.seed)
-    say(f"wrote {write_jsonl(args.out, counted(documents, 'writing')):,} documents to {args.out}")
+    say(
+        f"wrote {write_jsonl(_json_lines(args.out), counted(documents, 'writing')):,} documents to {args.out}"
+    )
 
 
 def import_flags(parser: Parser, argv: Sequence[str]) -> None:
@@ -124,7 +133,9 @@ def import_(args: Namespace) -> None:
     documents = (
         d for path in args.sources for d in read_documents(path, format=args.format, skip_bad=skipped)
     )
-    say(f"wrote {write_jsonl(args.out, counted(documents, 'reading')):,} documents to {args.out}")
+    say(
+        f"wrote {write_jsonl(_json_lines(args.out), counted(documents, 'reading')):,} documents to {args.out}"
+    )
     if skipped is not None:
         say(str(skipped))
 

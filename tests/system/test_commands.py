@@ -123,6 +123,7 @@ MISTAKES = {
     "an unknown flag": ("train CORPUS --out out --epocks 3", "--epocks"),
     "an unknown key": ("train CORPUS --out out --config odd.yaml", "hiden"),
     "settings for a resumed run": ("train --resume RUN --epochs 9", "takes nothing else"),
+    "an odd name": ("world out.csv", ".jsonl"),
     "no documents": ("world out.jsonl --documents 0", "at least 1"),
     "an odd format": ("import bad.jsonl --out out.jsonl --format xml", "jsonl, csv"),
 }

@@ -72,6 +72,9 @@ class Corpus:
         if found != FORMAT:
             raise DataError(path, None, f"format {found}", f"format {FORMAT}", "prepare the corpus again")
 
+    def __repr__(self) -> str:
+        return f"Corpus({str(self.folder)!r})"
+
     @cached_property
     def vocabulary(self) -> Vocabulary:
         return Vocabulary.load(self.folder / "vocab.json")

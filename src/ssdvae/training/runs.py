@@ -55,6 +55,9 @@ class Run:
         self.metrics_path = self.folder / "metrics.jsonl"
         self.checkpoint_path = self.folder / "checkpoint" / "state.safetensors"
 
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r})"
+
     def refuse_if_there(self) -> None:
         """A run is never overwritten."""
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
