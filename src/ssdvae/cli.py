@@ -44,7 +44,8 @@ class Parser(ArgumentParser):
 
 
 def add_settings(parser: Parser, kind: type[Settings], defaults: dict[str, Any]) -> None:
-    """A flag for each field: its name, type, default and help are the field's."""
+    """--config, and a flag for each field: its name, type, default and help are the field's."""
+    parser.add_argument("--config", action="config", help="a YAML file with any of these settings")
     hints = get_type_hints(kind)
     for field in dataclasses.fields(kind):
         flag = "--" + field.name.replace("_", "-")
@@ -55,13 +56,12 @@ def add_settings(parser: Parser, kind: type[Settings], defaults: dict[str, Any])
         parser.add_argument(flag, default=default, help=field.metadata["help"], **how)
 
 
-def add_common(parser: Parser, kind: type[Settings], argv: Sequence[str]) -> None:
-    """--preset, --config, and the settings with the defaults that the preset gives."""
+def add_sized_settings(parser: Parser, kind: type[Settings], argv: Sequence[str]) -> None:
+    """--preset, and the settings with the defaults that it gives."""
     name = _value_of("--preset", argv)
     parser.add_argument(
         "--preset", choices=list(PRESETS), default=None, help="a named size for all that follows"
     )
-    parser.add_argument("--config", action="config", help="a YAML file with any of these settings")
     add_settings(parser, kind, preset(name) if name in PRESETS else {})
 
 
@@ -148,7 +148,7 @@ def prepare_flags(parser: Parser, argv: Sequence[str]) -> None:
         parser.add_argument(f"--{split}", type=Path, default=None, help=f"or: the file of the {split} split")
     parser.add_argument("--out", type=Path, required=True, help="corpus folder to write")
     _input_format(parser)
-    add_common(parser, PrepareSettings, argv)
+    add_sized_settings(parser, PrepareSettings, argv)
 
 
 def prepare(args: Namespace) -> None:
@@ -188,7 +188,7 @@ def train_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "--resume", type=Path, default=None, help="go on with this run folder; takes nothing else"
     )
-    add_common(parser, TrainSettings, argv)
+    add_sized_settings(parser, TrainSettings, argv)
 
 
 def train(args: Namespace) -> None:

@@ -107,6 +107,11 @@ class ModelSettings(Settings):
         "word", "word: the two weights count per word of the document; document: the formula as printed"
     )
 
+    @property
+    def word_width(self) -> int:
+        """The width of the word vectors; without any given, that of the paper's."""
+        return self.embedding or 300
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("hidden", "layers", "role_embedding", "samples"):

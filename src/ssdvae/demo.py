@@ -132,7 +132,7 @@ def _show_document(console: Console, document: Document, inferred: Sequence[str]
     for heading in ("event", "true frame", "inferred frame"):
         table.add_column(heading, min_width=24)
     for event, guess in zip(document.events, inferred, strict=True):
-        style = "" if guess == event.frame else "red"
-        table.add_row(str(event), str(event.frame), guess if not style else f"[red]{guess}[/] ✗")
+        shown = guess if guess == event.frame else f"[red]{guess}[/] ✗"
+        table.add_row(str(event), str(event.frame), shown)
     console.print(table)
     console.print()

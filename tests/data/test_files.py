@@ -6,7 +6,6 @@ import errno
 import gzip
 import hashlib
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +20,7 @@ from safetensors.numpy import save_file
 from ssdvae.data import files
 from ssdvae.data.files import atomic_write, byte_lines, open_bytes, sha256, text_lines, writing_text
 from ssdvae.errors import DataError, UserError
+from tests.disks import small_disk
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -190,13 +190,8 @@ def test_a_disk_that_fills_up_late_keeps_the_old_file(
 
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
-    try:
-        subprocess.run(command, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("may not mount a small disk")
-    yield tmp_path
-    subprocess.run(["umount", str(tmp_path)], check=True)
+    with small_disk(tmp_path, "64k"):
+        yield tmp_path
 
 
 def test_a_full_disk_keeps_the_old_file(tiny_disk: Path) -> None:

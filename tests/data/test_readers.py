@@ -269,7 +269,7 @@ def check_blame(
     assert reading(skipped) == expected
     assert skipped.count == len(blamed)
     # In any order: a quote left open makes the CSV reader look ahead before it can tell.
-    places = [int(re.search(rf", {unit} (\d+): found", message)[1]) for message in skipped.messages]  # type: ignore[index]
+    places = [int(re.search(rf", {unit} (\d+): found", message)[1]) for message in skipped.messages]  # type: ignore[index]  # a miss is to fail
     assert sorted(places) == blamed
     if blamed:
         assert f"{len(blamed)} bad line" in str(skipped)

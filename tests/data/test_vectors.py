@@ -6,6 +6,7 @@ import gzip
 import io
 import zipfile
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -65,10 +66,10 @@ def read(lines: list[bytes], words: list[str], name: str = "v.txt", end: bytes =
     st.randoms(use_true_random=False),
 )
 def test_each_word_gets_its_row(
-    table: dict[str, list[float]], others: list[str], header: bool, name: str, end: bytes, random: object
+    table: dict[str, list[float]], others: list[str], header: bool, name: str, end: bytes, random: Random
 ) -> None:
     words = [*table, *others]
-    random.shuffle(words)  # type: ignore[attr-defined]
+    random.shuffle(words)
     size = len(next(iter(table.values())))
     lines = [b"%d %d" % (len(table), size)] * header + rows(table)
     vectors = read(lines, words, name, end)

@@ -72,7 +72,7 @@ def test_one_sample_estimates_the_exact_elbo_and_many_reach_the_likelihood(model
     single = model.bound(copies, 1, noise(draws))
     assert abs(single.mean() - elbo) < 4 * single.std() / draws**0.5
     # The importance-weighted estimate lies between the two, and its gap shrinks with the samples.
-    few, many = (model.bound(_first(copies, 400), s, noise(400)) for s in (5, 60))
+    few, many = (model.bound(copies.part(slice(400)), s, noise(400)) for s in (5, 60))
     error = 4 * few.std() / 400**0.5
     assert elbo - error < few.mean() < likelihood + error
     assert abs(many.mean() - likelihood) < abs(few.mean() - likelihood) + 4 * many.std() / 400**0.5
@@ -80,7 +80,3 @@ def test_one_sample_estimates_the_exact_elbo_and_many_reach_the_likelihood(model
         abs(many.mean() - likelihood)
         < 4 * many.std() / 400**0.5 + float((log_p - log_q - likelihood).exp().var()) / 60
     )
-
-
-def _first(batch: Batch, count: int) -> Batch:
-    return Batch(*(getattr(batch, name)[:count] for name in vars(batch)))

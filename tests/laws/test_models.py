@@ -13,6 +13,7 @@ import ssdvae
 from ssdvae.data.batches import Batch
 from ssdvae.models import MODELS
 from ssdvae.models.base import EventModel
+from ssdvae.models.latent import mode
 from tests.toys import FRAMES, WORDS, noise, outputs, toy_batch, toy_model, toy_ssdvae
 
 LENGTHS = [4, 1, 3, 4]
@@ -73,7 +74,7 @@ def test_a_document_does_not_depend_on_its_neighbours(model: EventModel) -> None
     batch = toy_batch(LENGTHS)
     together = outputs(model, batch)
     for row in range(len(batch)):
-        single = Batch(*(getattr(batch, name)[row : row + 1] for name in vars(batch)))
+        single = batch.part(slice(row, row + 1))
         slot = dataclasses.replace(noise(len(batch)), rows=slice(row, row + 1))
         alone = model(single, slot).per_document
         torch.testing.assert_close(alone, together["loss"][row : row + 1])
@@ -147,15 +148,11 @@ def test_any_number_of_events_and_frames(events: int) -> None:
 def test_an_observed_frame_becomes_likelier() -> None:
     model = toy_ssdvae()
     batch = toy_batch([3] * 20, observe=0)
-    free = model.posterior(batch, _mode, noise(20)).logits.log_softmax(-1)
+    free = model.posterior(batch, mode, noise(20)).logits.log_softmax(-1)
     told = dataclasses.replace(batch, observed=batch.frames)
-    steered = model.posterior(told, _mode, noise(20)).logits.log_softmax(-1)
+    steered = model.posterior(told, mode, noise(20)).logits.log_softmax(-1)
     first = batch.frames[:, :1, None]
     assert (steered[:, :1].gather(-1, first) > free[:, :1].gather(-1, first)).all()
-
-
-def _mode(logits: torch.Tensor, gumbel: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.one_hot(logits.argmax(-1), logits.shape[-1]).to(logits)
 
 
 @pytest.mark.parametrize("name", ["rnnlm", "rnnlm-role"])

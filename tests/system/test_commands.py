@@ -73,6 +73,13 @@ def test_evaluate_repeats_itself(folder: Path, capsys: pytest.CaptureFixture[str
     assert first == second
 
 
+def test_evaluate_takes_its_settings_from_yaml(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("split: test\nbound_samples: 1\n")
+    done = run("evaluate", folder / "run", "--json", "--config", tmp_path / "c.yaml")
+    corpus = json.loads((folder / "corpus" / "manifest.json").read_text())
+    assert json.loads(done.stdout)["documents"] == corpus["splits"]["test"]["documents"]
+
+
 def test_the_run_folder_explains_itself(folder: Path) -> None:
     names = {path.name for path in (folder / "run").iterdir()}
     assert {"config.yaml", "model.safetensors", "metrics.jsonl", "checkpoint", "README.md"} <= names

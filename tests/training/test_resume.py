@@ -22,6 +22,7 @@ from ssdvae.training import train as training
 from ssdvae.training.loop import Step
 from ssdvae.training.runs import Run, State
 from ssdvae.training.train import resume, train
+from tests.disks import small_disk
 from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, assert_same_run, flags, start
 
 LAST = EPOCHS * PER_EPOCH
@@ -117,17 +118,8 @@ def test_a_signal_changes_nothing(corpus: Corpus, tmp_path: Path, number: signal
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small disk of our own, where we may mount one."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    try:
-        subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], check=True, capture_output=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("may not mount a small disk")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    with small_disk(tmp_path / "disk", "4m"):
+        yield tmp_path / "disk"
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(

@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssdvae.config import SPLITS, Split
-from ssdvae.data.files import explained
+from ssdvae.data.files import check_there
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
 
@@ -58,8 +58,7 @@ class Corpus:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         path = self.folder / "manifest.json"
-        with explained(self.folder, "read"):
-            self.folder.stat()
+        check_there(self.folder)
         if not path.is_file():
             raise UserError(
                 f"{folder} is not a corpus folder: it has no manifest.json\nmake one with `ssdvae prepare`"

@@ -70,6 +70,12 @@ def explained(path: AnyPath, action: str) -> Iterator[None]:
         raise _explanation(error, Path(path), action) from error
 
 
+def check_there(path: AnyPath) -> None:
+    """Say that a path does not exist before anything is said about what it should hold."""
+    with explained(path, "read"):
+        os.stat(path)
+
+
 def _explanation(error: OSError, path: Path, action: str) -> UserError:
     what, hint = REASONS.get(error.errno or 0, (error.strerror or str(error), ""))
     if error.errno == errno.ENOENT:
@@ -98,7 +104,7 @@ def _open_zip(path: AnyPath) -> IO[bytes]:
             members = [name for name in archive.namelist() if not name.endswith("/")]
             if len(members) == 1:
                 # The member keeps the file open after the archive itself is closed.
-                return io.BufferedReader(archive.open(members[0]))  # type: ignore[type-var]
+                return io.BufferedReader(archive.open(members[0]))  # type: ignore[type-var]  # a raw stream in all but name
     except DAMAGE as error:
         raise _damaged(path, None, error) from error
     listed = ", ".join(members[:10]) + (", …" if len(members) > 10 else "")
@@ -157,7 +163,7 @@ def writing_text(path: AnyPath) -> Iterator[IO[str]]:
         if str(path).lower().endswith(".gz"):
             # No name and no time in the header: the same text gives the same bytes.
             packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
-            file = stack.enter_context(packed)  # type: ignore[arg-type]
+            file = stack.enter_context(packed)  # type: ignore[arg-type]  # GzipFile is no IO[bytes] to mypy
         yield stack.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
 
 

@@ -135,6 +135,8 @@ def prepare(
                 )
                 for split in SPLITS
             }
+            if not counts["train"]["documents"]:
+                raise UserError("no documents are left for training; is --min-events too high?")
             manifest = {
                 "format": FORMAT,
                 "version": __version__,
@@ -149,8 +151,6 @@ def prepare(
             (temporary / "manifest.json").write_text(
                 json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
             )
-            if not counts["train"]["documents"]:
-                raise UserError("no documents are left for training; is --min-events too high?")
             temporary.rename(out)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)

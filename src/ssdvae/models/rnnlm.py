@@ -18,7 +18,7 @@ class RNNLM(EventModel):
 
     def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)
-        width = config.embedding or 300
+        width = config.word_width
         self.reader = WordReader(len(vocabulary), width)
         self.roles = self.new_roles(config)
         extra = 0 if self.roles is None else self.roles.shape[1]

@@ -21,7 +21,7 @@ class SSDVAE(EventModel):
 
     def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)
-        width = config.embedding or 300
+        width = config.word_width
         self.reader = WordReader(len(vocabulary), width)
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)
         self.encoder = Encoder(config, width, len(frames))
@@ -42,12 +42,7 @@ class SSDVAE(EventModel):
                 (words.sum((1, 2)), posterior.entropy(batch.observed), posterior.frame_nll(batch.observed))
             )
         elbo = Elbo(*(torch.stack(term).mean(0) for term in zip(*chains, strict=True)))
-        terms = {
-            "reconstruction": elbo.reconstruction,
-            "entropy": elbo.entropy,
-            "frame_nll": elbo.frame_nll,
-        }
-        return Loss(elbo.loss(self.config, batch.words), terms)
+        return Loss(elbo.loss(self.config, batch.words), vars(elbo))
 
     def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
         """log p(w_t | f, w_<t) with one soft chain f drawn from q(f | w), as in training."""

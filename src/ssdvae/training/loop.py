@@ -71,23 +71,25 @@ def train_steps(
         )
     observed = hide(documents, settings.observe, settings.seed)
     model.train()
-    for epoch in range(start // per_epoch, settings.epochs):
-        batches = epoch_batches(len(documents), settings.batch, settings.seed, epoch)
-        for index in range(start - epoch * per_epoch if epoch == start // per_epoch else 0, per_epoch):
-            step, rows = epoch * per_epoch + index, batches[index]
-            part = share(rows, process, processes)
-            batch = collate(documents, rows, observed).part(part).to(accelerator.device)
-            noise = Noise(generator(settings.seed, "noise", step), len(rows), part)
-            loss = model(batch, noise)
-            # Processes average their gradients; their sum over the whole batch is what one would have.
-            accelerator.backward(loss.per_document.sum() * (processes / len(rows)))
-            accelerator.clip_grad_norm_(model.parameters(), settings.clip)
-            if settings.decay:
-                for group in optimizer.param_groups:
-                    group["lr"] = settings.learning_rate * (1 - step / (settings.epochs * per_epoch))
-            optimizer.step()
-            optimizer.zero_grad()
-            terms = {"loss": loss.per_document, **loss.terms}
-            sums = torch.stack([term.detach().double().sum() for term in terms.values()])
-            values = accelerator.reduce(sums, "sum").tolist()
-            yield Step(step + 1, len(rows), dict(zip(terms, values, strict=True)))
+    total = settings.epochs * per_epoch
+    for step in range(start, total):
+        epoch, index = divmod(step, per_epoch)
+        if index == 0 or step == start:
+            batches = epoch_batches(len(documents), settings.batch, settings.seed, epoch)
+        rows = batches[index]
+        part = share(rows, process, processes)
+        batch = collate(documents, rows, observed).part(part).to(accelerator.device)
+        noise = Noise(generator(settings.seed, "noise", step), len(rows), part)
+        loss = model(batch, noise)
+        # Processes average their gradients; their sum over the whole batch is what one would have.
+        accelerator.backward(loss.per_document.sum() * (processes / len(rows)))
+        accelerator.clip_grad_norm_(model.parameters(), settings.clip)
+        if settings.decay:
+            for group in optimizer.param_groups:
+                group["lr"] = settings.learning_rate * (1 - step / total)
+        optimizer.step()
+        optimizer.zero_grad()
+        terms = {"loss": loss.per_document, **loss.terms}
+        sums = torch.stack([term.detach().double().sum() for term in terms.values()])
+        values = accelerator.reduce(sums, "sum").tolist()
+        yield Step(step + 1, len(rows), dict(zip(terms, values, strict=True)))

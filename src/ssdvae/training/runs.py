@@ -24,7 +24,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ssdvae.config import TrainSettings
-from ssdvae.data.files import atomic_write, explained
+from ssdvae.data.files import atomic_write, check_there, explained
 from ssdvae.errors import DataError, UserError
 from ssdvae.models.base import EventModel
 
@@ -77,8 +77,7 @@ class Run:
 
     def config(self) -> tuple[Path, TrainSettings]:
         """The corpus and the settings of the run."""
-        with explained(self.folder, "read"):
-            self.folder.stat()
+        check_there(self.folder)
         if not self.config_path.is_file():
             raise UserError(f"{self.folder} is not the folder of a run: it has no config.yaml")
         try:

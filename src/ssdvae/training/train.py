@@ -111,7 +111,7 @@ def _read_vectors(corpus: Corpus, settings: TrainSettings) -> Vectors | None:
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
     """The settings with the width of the word vectors decided, and a path that holds from any folder."""
     if vectors is None:
-        return dataclasses.replace(settings, embedding=settings.embedding or 300)
+        return dataclasses.replace(settings, embedding=settings.word_width)
     width = vectors.matrix.shape[1]
     if settings.embedding not in (None, width):
         raise UserError(
