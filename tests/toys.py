@@ -22,7 +22,17 @@ def toy_model(name: str = "ssdvae", frames: int = FRAMES, **settings: Any) -> Ev
     """A model with weights large enough that everything it reads makes a difference."""
     words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(WORDS - 2))]
     config = ModelSettings(
-        model=name, **{"embedding": 6, "hidden": 8, "layers": 2, "role_embedding": 3, **settings}
+        model=name,
+        **{
+            "embedding": 6,
+            "hidden": 8,
+            "layers": 2,
+            "role_embedding": 3,
+            "latents": 3,
+            "codes": 4,
+            "code_width": 5,
+            **settings,
+        },
     )
     model = MODELS[name](
         config,
@@ -59,9 +69,10 @@ def outputs(model: EventModel, batch: Batch) -> dict[str, Tensor]:
     """All that a model answers about a batch, by name."""
     loss = model(batch, noise(len(batch)))
     answers = {"loss": loss.per_document, **loss.terms}
-    answers["words"] = model.word_log_probs(batch, noise(len(batch)))
-    answers["bound"] = model.bound(batch, 3, noise(len(batch)))
-    frames = model.infer(batch)
-    if frames is not None:
-        answers["frames"] = frames
+    if model.decoder is not None:
+        answers["words"] = model.word_log_probs(batch, noise(len(batch)))
+        answers["bound"] = model.bounds(batch, 3, noise(len(batch)))[-1]
+    if (beliefs := model.infer(batch)) is not None:
+        answers["beliefs"] = beliefs.log_q.masked_fill(~beliefs.mask[..., None], 0)
+        answers["values"] = beliefs.value
     return answers

@@ -231,8 +231,9 @@ def print_scores(scores: dict[str, Any], as_json: bool) -> None:
         print(json.dumps(scores))
         return
     for name, value in scores.items():
-        shown = "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-        print(f"{name:16}{shown}")
+        if not isinstance(value, dict):
+            shown = "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+            print(f"{name:20}{shown}")
 
 
 COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable[[Namespace], None]]] = {

@@ -93,19 +93,31 @@ class PrepareSettings(Settings):
 class ModelSettings(Settings):
     """The shape of a model and the weights of its objective: what is needed to build it again."""
 
-    model: str = setting("ssdvae", "which model: ssdvae, rnnlm or rnnlm-role")
+    model: str = setting(
+        "ssdvae",
+        "which model: ssdvae, rnnlm, rnnlm-role or haqae; or, for frames alone, rnnlm-classifier or "
+        "rnnlm-role-classifier",
+    )
     embedding: int | None = setting(None, "width of the word vectors; by default that of --vectors, else 300")
     hidden: int = setting(512, "width of each GRU layer and direction, and of the frame embeddings")
     layers: int = setting(2, "GRU layers")
-    role_embedding: int = setting(300, "width of the role vectors of rnnlm-role")
+    role_embedding: int = setting(300, "width of the role vectors of the models with roles")
     attention: Literal["addition", "concatenation"] = setting("addition", "how query and context are joined")
     temperature: float = setting(0.5, "temperature of the Gumbel-Softmax (τ)")
     samples: int = setting(1, "frame chains drawn for each document in training (S)")
     entropy_weight: float = setting(0.1, "weight of the entropy of the frames (α_q)")
     frame_weight: float = setting(0.1, "weight of predicting the observed frames (α_c)")
     normalize: Literal["word", "document"] = setting(
-        "word", "word: the two weights count per word of the document; document: the formula as printed"
+        "word", "word: the weights count per word of the document; document: the formula as printed"
     )
+    structure: Literal["chain", "tree"] = setting("tree", "how the latent variables of haqae depend")
+    latents: int = setting(5, "latent variables of haqae")
+    codes: int = setting(512, "codes in the codebook of each (K)")
+    code_width: int = setting(256, "width of a code")
+    commit_weight: float = setting(0.25, "weight of haqae's commit loss")
+    parent_commit_weight: float = setting(0.15, "weight of the commit loss of haqae's parents")
+    revive: bool = setting(False, "put the dead codes of haqae beside living ones")
+    dropout: float = setting(0.15, "share of the last states that a frame classifier drops in training")
 
     @property
     def word_width(self) -> int:
@@ -114,10 +126,11 @@ class ModelSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("hidden", "layers", "role_embedding", "samples"):
+        for name in ("hidden", "layers", "role_embedding", "samples", "latents", "codes", "code_width"):
             self._check(name, getattr(self, name) >= 1, "at least 1")
         self._check("embedding", self.embedding is None or self.embedding >= 1, "at least 1")
         self._check("temperature", self.temperature > 0, "a number above 0")
+        self._check("dropout", 0 <= self.dropout < 1, "a share from 0 to 1")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -97,9 +97,10 @@ class TrainingDisplay:
             self.say(f"step {step} of {total}  epoch {epoch}  loss {loss:.2f}  {speed:,.0f} documents/s")
 
     def validation(self, record: dict[str, Any], best: bool) -> None:
-        accuracy = record.get("frame_accuracy")
+        perplexity, accuracy = record.get("ppl"), record.get("frame_accuracy")
+        words = "" if perplexity is None else f"  ppl {perplexity:.2f}"
         frames = "" if accuracy is None else f"  frames {accuracy:.1%}"
         self.say(
             f"epoch {record['epoch']:g}  step {record['step']}  train loss {record['train_loss']:.2f}"
-            f"  valid ppl {record['ppl']:.2f}{frames}  {record['seconds']:.0f} s{'  *' if best else ''}"
+            f"  valid{words}{frames}  {record['seconds']:.0f} s{'  *' if best else ''}"
         )

@@ -122,9 +122,9 @@ def _sparkline(values: Sequence[float]) -> str:
 
 def _inferred(model: EventModel, corpus: Corpus, count: int) -> list[list[str]]:
     """The frames that the model infers for the first documents of the test split."""
-    frames = model.infer(collate(corpus.split("test"), np.arange(count)))
-    assert frames is not None
-    return [[corpus.frames.name(f) for f in row if f >= 0] for row in frames.tolist()]
+    beliefs = model.infer(collate(corpus.split("test"), np.arange(count)))
+    assert beliefs is not None
+    return [[corpus.frames.name(f) for f in row if f >= 0] for row in beliefs.value.tolist()]
 
 
 def _show_document(console: Console, document: Document, inferred: Sequence[str]) -> None:

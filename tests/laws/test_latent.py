@@ -18,7 +18,7 @@ from ssdvae.models.latent import (
     Posterior,
     entropy,
     exact,
-    importance_bound,
+    importance_bounds,
     inject,
     log_prior,
     mode,
@@ -51,19 +51,19 @@ def test_injection_does_not_depend_on_the_rest_of_the_batch() -> None:
 
 
 def test_relaxed_samples_are_on_the_simplex_and_sharpen_as_the_temperature_falls() -> None:
-    logits, gumbel = torch.randn(50, 5), noise(50).gumbel(5)
-    samples = [relaxed(t)(logits, gumbel) for t in (2.0, 0.5, 1e-6)]
+    logits = torch.randn(50, 5)
+    samples = [relaxed(t)(logits, noise(50)) for t in (2.0, 0.5, 1e-6)]
     for sample in samples:
         torch.testing.assert_close(sample.sum(-1), torch.ones(50))
     peaks = [sample.max(-1).values.mean() for sample in samples]
     assert peaks[0] < peaks[1] < peaks[2]
-    torch.testing.assert_close(samples[2], exact(logits, gumbel), atol=1e-3, rtol=0)
+    torch.testing.assert_close(samples[2], exact(logits, noise(50)), atol=1e-3, rtol=0)
 
 
 def test_exact_samples_have_the_frequencies_of_the_softmax() -> None:
     draws, logits = 40_000, torch.tensor([0.5, -1.0, 1.5, 0.0])
     rows = logits.expand(draws, -1)
-    counts = exact(rows, noise(draws).gumbel(4)).sum(0)
+    counts = exact(rows, noise(draws)).sum(0)
     expected = draws * logits.softmax(-1)
     chi_square = float(((counts - expected) ** 2 / expected).sum())
     assert chi_square < 16.27  # the 99.9 % point of χ² with 3 degrees of freedom
@@ -71,7 +71,7 @@ def test_exact_samples_have_the_frequencies_of_the_softmax() -> None:
 
 def test_mode_is_the_largest_logit_whatever_the_noise() -> None:
     logits = torch.randn(10, 5)
-    assert torch.equal(mode(logits, noise(10).gumbel(5)).argmax(-1), logits.argmax(-1))
+    assert torch.equal(mode(logits, noise(10)).argmax(-1), logits.argmax(-1))
 
 
 def test_gumbel_noise_is_finite_even_where_the_uniform_draw_is_zero() -> None:
@@ -125,9 +125,10 @@ def test_uniform_prior_costs_ln_f_for_each_real_event() -> None:
     torch.testing.assert_close(log_prior(mask, 500), torch.tensor([-2 * math.log(500), -math.log(500)]))
 
 
-def test_importance_bound_is_the_log_of_the_mean_weight() -> None:
+def test_importance_bounds_are_the_logs_of_the_mean_weights_so_far() -> None:
     log_weights = torch.randn(6, 4)
-    torch.testing.assert_close(importance_bound(log_weights), log_weights.exp().mean(0).log())
+    for count, bound in enumerate(importance_bounds(log_weights), start=1):
+        torch.testing.assert_close(bound, log_weights[:count].exp().mean(0).log())
 
 
 def test_weights_count_once_per_word_or_once_per_document() -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import ssdvae
 from ssdvae.data.batches import Batch
+from ssdvae.errors import UserError
 from ssdvae.models import MODELS
 from ssdvae.models.base import EventModel
-from ssdvae.models.latent import mode
+from ssdvae.models.latent import exact, mode
 from tests.toys import FRAMES, WORDS, noise, outputs, toy_batch, toy_model, toy_ssdvae
 
 LENGTHS = [4, 1, 3, 4]
@@ -24,10 +26,26 @@ def equal(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> No
         torch.testing.assert_close(first[name], second[name], msg=name)
 
 
-@pytest.fixture(params=[*((name, "addition") for name in MODELS), ("ssdvae", "concatenation")], ids="-".join)
+VARIANTS: list[dict[str, Any]] = [
+    *({"name": name} for name in MODELS),
+    {"name": "ssdvae", "attention": "concatenation"},
+    {"name": "haqae", "structure": "chain"},
+]
+SPEAKING = [variant for variant in VARIANTS if toy_model(**variant).decoder is not None]
+
+
+def _id(variant: dict[str, Any]) -> str:
+    return "-".join(variant.values())
+
+
+@pytest.fixture(params=VARIANTS, ids=_id)
 def model(request: pytest.FixtureRequest) -> EventModel:
-    name, attention = request.param
-    return toy_model(name, attention=attention)
+    return toy_model(**request.param)
+
+
+@pytest.fixture(params=SPEAKING, ids=_id)
+def speaking(request: pytest.FixtureRequest) -> EventModel:
+    return toy_model(**request.param)
 
 
 def test_padding_takes_part_in_nothing(model: EventModel) -> None:
@@ -42,10 +60,12 @@ def test_padding_takes_part_in_nothing(model: EventModel) -> None:
     expected = outputs(model, batch)
     equal(expected, outputs(model, other))
     longer = outputs(model, _padded(batch))
-    del longer["bound"], expected["bound"]  # a longer chain takes more noise, so later samples differ
-    for name, value in longer.items():
-        torch.testing.assert_close(value[:, :4] if value.dim() > 1 else value, expected[name], msg=name)
-    assert (longer["words"][:, 4:] == 0).all()
+    # A longer chain takes more noise, so later samples differ.
+    for name in longer.keys() - {"bound"}:
+        value, short = longer[name], expected[name]
+        torch.testing.assert_close(value[:, : short.shape[1]] if value.dim() > 1 else value, short, msg=name)
+    if "words" in longer:
+        assert (longer["words"][:, 4:] == 0).all()
 
 
 def _padded(batch: Batch) -> Batch:
@@ -87,21 +107,61 @@ def test_the_gold_frame_of_a_latent_event_is_never_looked_at(model: EventModel) 
     )
 
 
-def test_a_word_does_not_change_the_probability_of_those_before_it() -> None:
-    """Given the frames: the frames themselves are inferred from all words."""
-    model = toy_ssdvae()
+def test_a_word_does_not_change_the_probability_of_those_before_it(speaking: EventModel) -> None:
+    """Given the plan: latent variables themselves are inferred from all words."""
     batch = toy_batch([4, 4])
-    frames = torch.randn(2, 4, FRAMES, dtype=torch.float64).softmax(-1)
-    inputs = model.reader(batch.tokens)
-    before = model._log_probs(inputs, batch, frames).flatten(1)
+    plan = speaking.plan(batch, batch.observed, batch.mask, exact, noise(2))
+    before = speaking.log_probs(batch, plan).flatten(1)
     for place in range(16):
-        event, slot = divmod(place, 4)
-        tokens = batch.tokens.clone()
-        tokens[:, event, slot] = (tokens[:, event, slot] + 1) % WORDS
-        changed = dataclasses.replace(batch, tokens=tokens)
-        after = model._log_probs(model.reader(tokens), changed, frames).flatten(1)
+        tokens = batch.tokens.flatten(1).clone()
+        tokens[:, place] = (tokens[:, place] + 1) % WORDS
+        changed = dataclasses.replace(batch, tokens=tokens.view(2, 4, 4))
+        after = speaking.log_probs(changed, plan).flatten(1)
         torch.testing.assert_close(after[:, :place], before[:, :place])
         assert (after[:, place:] != before[:, place:]).all()
+
+
+def test_words_one_by_one_have_the_probabilities_of_the_whole_document(speaking: EventModel) -> None:
+    batch = toy_batch([3, 3])
+    seed = _events(batch, slice(1))
+    plan = speaking.plan(seed, batch.observed, batch.mask, exact, noise(2))
+    whole = speaking.log_probs(batch, plan)
+    state = speaking.begin(seed, plan)
+    for event in (1, 2):
+        words = None
+        for slot in range(4):
+            log_p, state = speaking.next_word(state, plan, words, slot)
+            torch.testing.assert_close(log_p.logsumexp(-1), torch.zeros(2, dtype=torch.float64))
+            words = batch.tokens[:, event, slot]
+            torch.testing.assert_close(log_p[torch.arange(2), words], whole[:, event, slot])
+        _, state = speaking.next_word(state, plan, words, 4)
+
+
+def test_a_continuation_has_the_probability_of_its_words_after_the_seed(speaking: EventModel) -> None:
+    """Each option as if it were alone, whatever the others are."""
+    seed, others = toy_batch([1, 1, 1]), torch.randint(0, WORDS, (3, 4, 2, 4))
+    wanted, nothing = torch.ones(3, 3, dtype=torch.bool), torch.full((3, 3), -1)
+    plan = speaking.plan(seed, nothing, wanted, exact, noise(3))
+    scores = speaking.continuations(seed, plan, others)
+    for option in range(4):
+        document = Batch(torch.cat([seed.tokens, others[:, option]], 1), nothing, nothing, wanted)
+        alone = speaking.log_probs(document, plan)[:, 1:].sum((1, 2))
+        torch.testing.assert_close(scores[:, option], alone)
+
+
+def test_a_plan_from_the_seed_looks_at_nothing_else(speaking: EventModel) -> None:
+    """And a plan can be longer than what was read."""
+    batch = toy_batch([4, 4], observe=0)
+    seed = _events(batch, slice(1))
+    plan = speaking.plan(seed, batch.observed, batch.mask, mode, noise(2))
+    expected = 0 if speaking.latent_shape[0] == 0 else 4 if plan.frames is not None else 3
+    assert plan.vectors.shape[1] == plan.mask.sum(1).max() == expected if expected else True
+    repeated = plan.rows(torch.tensor([1, 1, 0]))
+    torch.testing.assert_close(repeated.vectors, plan.vectors[[1, 1, 0]])
+
+
+def _events(batch: Batch, events: slice) -> Batch:
+    return Batch(*(getattr(batch, name)[:, events] for name in vars(batch)))
 
 
 def test_every_parameter_has_a_gradient(model: EventModel) -> None:
@@ -111,10 +171,10 @@ def test_every_parameter_has_a_gradient(model: EventModel) -> None:
     assert not without
 
 
-def test_a_model_that_knows_nothing_has_the_perplexity_of_its_vocabulary(model: EventModel) -> None:
-    for parameter in model.parameters():
+def test_a_model_that_knows_nothing_has_the_perplexity_of_its_vocabulary(speaking: EventModel) -> None:
+    for parameter in speaking.parameters():
         torch.nn.init.zeros_(parameter)
-    words = model.word_log_probs(toy_batch([3, 2]), noise(2))
+    words = speaking.word_log_probs(toy_batch([3, 2]), noise(2))
     assert math.exp(-words.sum().item() / (4 * 5)) == pytest.approx(WORDS)
 
 
@@ -160,22 +220,27 @@ def test_a_language_model_gives_all_documents_together_the_probability_one(name:
     model = toy_model(name)
     with torch.no_grad():
         # All documents of one event over the first three words, when no other word has any probability.
-        model.get_parameter("w_out.bias")[3:] = -torch.inf
+        model.get_parameter("decoder.w_out.bias")[3:] = -torch.inf
         tokens = torch.cartesian_prod(*[torch.arange(3)] * 4)[:, None]
         nothing = torch.full((81, 1), -1)
         every = Batch(tokens, nothing, nothing, torch.ones(81, 1, dtype=torch.bool))
-        total = model.bound(every, 1, noise(81)).logsumexp(0)
+        total = model.bounds(every, 1, noise(81))[0].logsumexp(0)
     torch.testing.assert_close(total, torch.zeros((), dtype=torch.float64))
 
 
-@pytest.mark.parametrize("name", ["rnnlm", "rnnlm-role"])
-def test_a_language_model_does_not_look_ahead(name: str) -> None:
-    model, batch = toy_model(name), toy_batch([4, 4])
-    before = model.word_log_probs(batch, noise(2)).flatten(1)
-    for place in range(16):
-        tokens = batch.tokens.flatten(1).clone()
-        tokens[:, place] = (tokens[:, place] + 1) % WORDS
-        changed = dataclasses.replace(batch, tokens=tokens.view(2, 4, 4))
-        after = model.word_log_probs(changed, noise(2)).flatten(1)
-        torch.testing.assert_close(after[:, :place], before[:, :place])
-        assert (after[:, place:] != before[:, place:]).all()
+def test_a_classifier_has_no_words() -> None:
+    model = toy_model("rnnlm-classifier")
+    with pytest.raises(UserError, match="no probability"):
+        model.word_log_probs(toy_batch([2]), noise(1))
+
+
+def test_dropout_is_for_training_only() -> None:
+    model, batch = toy_model("rnnlm-classifier"), toy_batch([3, 2])
+    evaluated = [model(batch, noise(2, seed)).per_document for seed in (1, 2)]
+    model.train()
+    trained = [model(batch, noise(2, seed)).per_document for seed in (1, 2)]
+    torch.testing.assert_close(*evaluated)
+    assert (trained[0] != trained[1]).all()
+    beliefs = model.infer(batch)
+    assert beliefs is not None
+    torch.testing.assert_close(beliefs.log_q, model.eval().infer(batch).log_q)  # type: ignore[union-attr]

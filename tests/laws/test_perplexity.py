@@ -8,11 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from torch.nn import functional
 
 from ssdvae.config import EvaluateSettings
+from ssdvae.data.batches import collate
 from ssdvae.data.corpus import Documents
 from ssdvae.evaluation.perplexity import Tally, evaluate
-from tests.toys import FRAMES, WORDS, toy_ssdvae
+from ssdvae.models.base import Beliefs
+from tests.toys import FRAMES, WORDS, toy_model, toy_ssdvae
 
 LENGTHS = [3, 1, 2, 3, 3]
 
@@ -72,7 +75,12 @@ def test_any_number_of_processes_gives_the_same_figures(documents: Documents) ->
 
     for process in range(2):
         evaluate(model, documents, settings, process=process, processes=2, reduce=keep)
-    assert Tally(*torch.stack(parts).sum(0).tolist()).scores() == pytest.approx(whole)
+    names = vars(Tally.empty(1, 1, 1))
+    first, second = parts[: len(names)], parts[len(names) :]
+    together = Tally(*(a + b for a, b in zip(first, second, strict=True))).scores()
+    by_samples = together.pop("ppl_bound_by_samples"), whole.pop("ppl_bound_by_samples")
+    assert by_samples[0] == pytest.approx(by_samples[1])
+    assert together == pytest.approx(whole)
 
 
 def test_evaluation_looks_at_no_frame_and_changes_no_mode(documents: Documents) -> None:
@@ -83,3 +91,47 @@ def test_evaluation_looks_at_no_frame_and_changes_no_mode(documents: Documents) 
     after = evaluate(model, other, settings)
     for name in ("ppl", "ppl_official", "ppl_bound"):
         assert after[name] == before[name]
+
+
+def test_the_use_of_the_latent_variables(documents: Documents) -> None:
+    """A posterior that never moves says nothing; one that is sure and spreads evenly says all there is."""
+    collapsed, certain = (Tally.empty(0, 1, FRAMES) for _ in range(2))
+    batch = collate(documents, np.arange(5))
+    events = int(batch.mask.sum())
+    collapsed.add_beliefs(Beliefs(torch.full((5, 3, FRAMES), 1 / FRAMES).log(), batch.mask), batch)
+    values = torch.arange(15).view(5, 3) % FRAMES
+    certain.add_beliefs(Beliefs(functional.one_hot(values, FRAMES).double().log(), batch.mask), batch)
+    nothing, everything = collapsed.scores(), certain.scores()
+    assert nothing["latent_kl"] == pytest.approx(0, abs=1e-6)
+    assert nothing["latent_information"] == pytest.approx(0, abs=1e-6)
+    assert nothing["latent_entropy"] == pytest.approx(math.log(FRAMES))
+    assert nothing["latent_used"] == 1
+    counts = np.bincount(values[batch.mask].numpy(), minlength=FRAMES) / events
+    entropy = -(counts * np.log(counts)).sum()
+    assert everything["latent_kl"] == pytest.approx(math.log(FRAMES))
+    assert everything["latent_entropy"] == 0
+    assert everything["latent_information"] == pytest.approx(entropy)
+    assert everything["latent_perplexity"] == pytest.approx(math.exp(entropy))
+    assert everything["latent_used"] == FRAMES
+    hits = (values == batch.frames)[batch.mask & (batch.frames >= 0)]
+    assert everything["frame_accuracy"] == pytest.approx(hits.double().mean().item())
+
+
+def test_codebooks_are_counted_each_for_itself(documents: Documents) -> None:
+    model = toy_model("haqae").float()
+    scores = evaluate(model, documents, EvaluateSettings(bound_samples=3, eval_batch=2))
+    beliefs = model.infer(collate(documents, np.arange(5)))
+    assert beliefs is not None
+    used = [len(set(beliefs.value[:, i].tolist())) for i in range(3)]
+    assert scores["latent_used"] == sum(used)
+    assert scores["frame_accuracy"] is None
+    # A deterministic choice costs ln K for each variable, whatever the number of samples.
+    nats = math.log(scores["ppl_bound"] / scores["ppl"]) * scores["words"]
+    assert nats == pytest.approx(len(LENGTHS) * 3 * math.log(4), rel=1e-4)
+    assert len(set(scores["ppl_bound_by_samples"].values())) == 1
+
+
+def test_a_classifier_is_measured_by_its_frames_alone(documents: Documents) -> None:
+    scores = evaluate(toy_model("rnnlm-classifier").float(), documents, EvaluateSettings())
+    assert scores["ppl"] is scores["ppl_bound"] is None
+    assert scores["frame_ppl"] > 1

@@ -68,14 +68,23 @@ def flags(settings: TrainSettings) -> list[str]:
     return given
 
 
-def command(*words: object, processes: int = 1) -> list[str]:
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(processes)] if processes > 1 else []
-    return [sys.executable, *launcher, "-m", "ssdvae.cli", *map(str, words)]
+def command(*words: object) -> list[str]:
+    return [sys.executable, "-m", "ssdvae.cli", *map(str, words)]
 
 
-def start(*words: object, processes: int = 1) -> subprocess.Popen[str]:
+def start(*words: object) -> subprocess.Popen[str]:
+    return _start(command(*words))
+
+
+def launch(processes: int, *words: object) -> subprocess.Popen[str]:
+    """Start a script, or `-m` and a module, in several processes that know of each other."""
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(processes)]
+    return _start([*launcher, *map(str, words)])
+
+
+def _start(words: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command(*words, processes=processes),
+        words,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

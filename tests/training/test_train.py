@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import numpy as np
@@ -18,32 +19,38 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.data.files import atomic_write
 from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.models import MODELS
 from ssdvae.training.runs import Run
 from ssdvae.training.train import train
-from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, flags, start
+from tests.training import several
+from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, launch
 
 
 def test_two_processes_take_the_step_that_one_takes(corpus: Corpus, tmp_path: Path) -> None:
-    """With weights that (all but) stand still, the first moment of Adam is a mean of gradients.
+    """Every model. With weights that (all but) stand still, the first moment of Adam is a mean of gradients.
 
     In batches of four, the parts of the processes differ in length.
     """
-    settings = dataclasses.replace(SETTINGS, epochs=1, batch=4, samples=2, learning_rate=1e-12, decay=False)
-    one = train(corpus, tmp_path / "one", settings)
-    process = start("train", corpus.folder, "--out", tmp_path / "two", *flags(settings), processes=2)
-    _, said = process.communicate(timeout=120)
+    still = dataclasses.replace(SETTINGS, epochs=1, batch=4, samples=2, learning_rate=1e-12, decay=False)
+    every = {name: dataclasses.replace(still, model=name, revive=True) for name in MODELS}
+    for name, settings in every.items():
+        train(corpus, tmp_path / "one" / name, settings)
+    (tmp_path / "runs.json").write_text(json.dumps({n: s.to_dict() for n, s in every.items()}))
+    process = launch(2, several.__file__, corpus.folder, tmp_path / "runs.json", tmp_path / "two")
+    _, said = process.communicate(timeout=240)
     assert process.returncode == 0, said
-    first, second = (
-        load_file(tmp_path / name / "checkpoint" / "state.safetensors") for name in ("one", "two")
-    )
-    gradients = [name for name in first if name.endswith("exp_avg")]
-    assert gradients
-    for name in gradients:
-        torch.testing.assert_close(second[name], first[name], rtol=1e-4, atol=1e-6)
-    for mine, theirs in zip(one.metrics(), Run(tmp_path / "two").metrics(), strict=True):
-        assert mine.keys() == theirs.keys()
-        for key in mine.keys() - {"seconds", "split"}:
-            assert theirs[key] == pytest.approx(mine[key], rel=1e-4), key
+    for name in MODELS:
+        first, second = (
+            load_file(tmp_path / by / name / "checkpoint" / "state.safetensors") for by in ("one", "two")
+        )
+        gradients = [key for key in first if key.endswith("exp_avg")]
+        assert gradients
+        for key in [*gradients, *(key for key in first if key == "model/use")]:
+            torch.testing.assert_close(second[key], first[key], rtol=1e-4, atol=1e-6, msg=f"{name} {key}")
+        for mine, theirs in zip(*(Run(tmp_path / by / name).metrics() for by in ("one", "two")), strict=True):
+            assert mine.keys() == theirs.keys()
+            for key in mine.keys() - {"seconds", "split"}:
+                assert theirs[key] == pytest.approx(mine[key], rel=1e-4), f"{name} {key}"
 
 
 def test_training_lowers_the_loss_and_records_every_term(corpus: Corpus, tmp_path: Path) -> None:

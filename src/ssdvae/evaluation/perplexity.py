@@ -1,58 +1,130 @@
-"""Perplexities and frame accuracy: sums of nats and counts, divided once."""
+"""Perplexities, frame accuracy, and whether the latent variables are used: sums, divided once."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ssdvae.config import EvaluateSettings
-from ssdvae.data.batches import Noise, collate, generator, in_order
+from ssdvae.data.batches import Batch, Noise, collate, generator, in_order
 from ssdvae.data.corpus import Documents
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Beliefs, EventModel
 
 
-@dataclass
+@dataclass(frozen=True)
 class Tally:
     """What is summed over documents, and over processes."""
 
-    documents: float = 0
-    words: float = 0
-    separators: float = 0
-    nats: float = 0  # −log p(w | f) with frames inferred from the words themselves
-    bound_nats: float = 0  # −(bound on log p(w))
-    labelled: float = 0  # events whose frame is known to the evaluation
-    correct: float = 0  # … and inferred
+    documents: Tensor
+    words: Tensor
+    separators: Tensor
+    nats: Tensor  # −log p(w | f) with frames inferred from the words themselves
+    bound_nats: Tensor  # [S] −(bound on log p(w)) by the number of samples
+    labelled: Tensor  # events whose frame is known to the evaluation
+    correct: Tensor  # … and inferred
+    frame_nats: Tensor  # −log q(the known frame)
+    variables: Tensor  # [C] latent variables of each codebook; frames have one codebook in common
+    entropy: Tensor  # [C] that of q, summed over them
+    mass: Tensor  # [C, K] Σ q
+    chosen: Tensor  # [C, K] how often a value was the likeliest
 
-    def add(self, other: Tally) -> None:
-        for name, value in vars(other).items():
-            setattr(self, name, getattr(self, name) + value)
+    @classmethod
+    def empty(cls, samples: int, codebooks: int, values: int) -> Tally:
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(cls.__annotations__, ())
+        shapes |= {"bound_nats": (samples,), "variables": (codebooks,), "entropy": (codebooks,)}
+        shapes |= dict.fromkeys(("mass", "chosen"), (codebooks, values))
+        return cls(**{name: torch.zeros(shape, dtype=torch.float64) for name, shape in shapes.items()})
+
+    def add(self, **sums: Tensor | float) -> None:
+        for name, value in sums.items():
+            getattr(self, name).add_(torch.as_tensor(value).double().cpu())
+
+    def add_beliefs(self, beliefs: Beliefs, batch: Batch) -> None:
+        """Count what is inferred, and how surely."""
+        log_q, mask, chosen = beliefs.log_q.double(), beliefs.mask, beliefs.value
+        q = log_q.exp()
+        # 0 · log 0 is 0: a value without any probability adds nothing to the entropy.
+        entropy = -torch.where(q > 0, q * log_q, 0).sum(-1)
+        if beliefs.frames:
+            labelled = mask & (batch.frames >= 0)
+            known = log_q.gather(-1, batch.frames.clamp_min(0)[..., None])[..., 0]
+            self.add(
+                labelled=labelled.sum(),
+                correct=((chosen == batch.frames) & labelled).sum(),
+                frame_nats=-known[labelled].sum(),
+            )
+            # All events share the frames: [B, M, …] → [B · M, 1, …].
+            q, entropy, mask, chosen = (x.flatten(0, 1)[:, None] for x in (q, entropy, mask, chosen))
+        hits = (chosen[..., None] == torch.arange(q.shape[-1], device=q.device)) & mask[..., None]
+        self.add(
+            variables=mask.sum(0),
+            entropy=(entropy * mask).sum(0),
+            mass=(q * mask[..., None]).sum(0),
+            chosen=hits.sum(0),
+        )
 
     def reduced(self, reduce: Callable[[Tensor], Tensor]) -> Tally:
         """The sum over processes."""
-        return Tally(*reduce(torch.tensor(astuple(self), dtype=torch.float64)).tolist())
+        return Tally(**{name: reduce(value) for name, value in vars(self).items()})
 
-    def scores(self, bounded: bool = True, frames: bool = True) -> dict[str, Any]:
+    def scores(self) -> dict[str, Any]:
         """``ppl`` over the words; ``ppl_official`` counts separators too, which cost nothing;
 
         ``ppl_bound`` is the one to compare between models: ``ppl`` of a latent-variable model conditions on
         frames read off the very words it predicts.
         """
+        speaks, bounded = bool(self.nats > 0), bool((self.bound_nats > 0).all()) and len(self.bound_nats) > 0
+        by_samples = [_exp(nats / self.words) for nats in self.bound_nats] if bounded else []
+        scores: dict[str, Any] = {
+            "ppl": _exp(self.nats / self.words) if speaks else None,
+            "ppl_official": _exp(self.nats / (self.words + self.separators)) if speaks else None,
+            "ppl_bound": by_samples[-1] if by_samples else None,
+            "ppl_bound_by_samples": {str(s + 1): by_samples[s] for s in _some(len(by_samples))} or None,
+            "frame_accuracy": (self.correct / self.labelled).item() if self.labelled else None,
+            "frame_ppl": _exp(self.frame_nats / self.labelled) if self.labelled else None,
+        }
         return {
-            "ppl": _exp(self.nats / self.words),
-            "ppl_official": _exp(self.nats / (self.words + self.separators)),
-            "ppl_bound": _exp(self.bound_nats / self.words) if bounded else None,
-            "frame_accuracy": self.correct / self.labelled if frames and self.labelled else None,
+            **scores,
+            **self._use(),
             "words": int(self.words),
             "documents": int(self.documents),
         }
 
+    def _use(self) -> dict[str, Any]:
+        """How much the latent variables say, in nats for each: a collapsed one says nothing.
 
-def _exp(nats: float) -> float:
+        The KL is that from the uniform prior. The mutual information of document and variable is what is
+        left of it when all documents are taken together. ``latent_used`` counts the values that are ever
+        the likeliest, over all codebooks, and ``latent_perplexity`` how many the average one seems to have.
+        """
+        names = ("latent_kl", "latent_entropy", "latent_information", "latent_used", "latent_perplexity")
+        if not self.variables.sum():
+            return dict.fromkeys(names)
+        marginal = self.mass / self.variables[:, None]
+        total = -torch.where(marginal > 0, marginal * marginal.log(), 0).sum(-1)
+        entropy = self.entropy / self.variables
+        figures = (
+            math.log(self.mass.shape[1]) - entropy.mean().item(),
+            entropy.mean().item(),
+            (total - entropy).mean().item(),
+            int((self.chosen > 0).sum()),
+            total.exp().mean().item(),
+        )
+        return dict(zip(names, figures, strict=True))
+
+
+def _some(count: int) -> list[int]:
+    """Places 1, 2, 5, 10, 20, 50 … of a list, and its last, counted from 0."""
+    round_numbers = [digit * 10**power for power in range(len(str(count))) for digit in (1, 2, 5)]
+    return sorted({number - 1 for number in [*round_numbers, count] if 1 <= number <= count})
+
+
+def _exp(nats: Tensor) -> float:
     return math.exp(nats) if nats < 700 else math.inf
 
 
@@ -71,7 +143,9 @@ def evaluate(
     """Score every document, with no frame observed. Each process takes every n-th batch."""
     training = model.training
     model.eval()
-    total, has_frames = Tally(), True
+    speaks = model.decoder is not None
+    samples = settings.bound_samples if bounded and speaks else 0
+    total = Tally.empty(samples, *model.latent_shape)
     for number, rows in enumerate(in_order(len(documents), settings.eval_batch)):
         if number % processes != process:
             continue
@@ -79,17 +153,14 @@ def evaluate(
         # The noise of a batch depends on its place alone: any number of processes gives the same figures.
         noise = Noise(generator(settings.eval_seed, "evaluate", number), len(batch))
         events = int(batch.mask.sum())
-        tally = Tally(documents=len(batch), words=4 * events, separators=events - len(batch))
-        tally.nats = -model.word_log_probs(batch, noise).double().sum().item()
-        if bounded:
-            tally.bound_nats = -model.bound(batch, settings.bound_samples, noise).double().sum().item()
-        inferred = model.infer(batch)
-        has_frames = inferred is not None
-        if inferred is not None:
-            labelled = batch.mask & (batch.frames >= 0)
-            tally.labelled = labelled.sum().item()
-            tally.correct = ((inferred == batch.frames) & labelled).sum().item()
-        total.add(tally)
+        total.add(documents=len(batch), words=4 * events, separators=events - len(batch))
+        if speaks:
+            total.add(nats=-model.word_log_probs(batch, noise).double().sum())
+        if samples:
+            # A model without latent variables has one row, which holds for any number of samples.
+            total.add(bound_nats=-model.bounds(batch, samples, noise).double().sum(1).expand(samples))
+        if (beliefs := model.infer(batch)) is not None:
+            total.add_beliefs(beliefs, batch)
         tick(len(batch))
     model.train(training)
-    return total.reduced(reduce).scores(bounded, has_frames)
+    return total.reduced(reduce).scores()

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
+from ssdvae.models.classifier import FrameClassifier, RoleFrameClassifier
+from ssdvae.models.haqae import HAQAE
 from ssdvae.models.rnnlm import RNNLM, RNNLMRole
 from ssdvae.models.ssdvae import SSDVAE
 
-MODELS: dict[str, type[EventModel]] = {"ssdvae": SSDVAE, "rnnlm": RNNLM, "rnnlm-role": RNNLMRole}
+MODELS: dict[str, type[EventModel]] = {
+    "ssdvae": SSDVAE,
+    "rnnlm": RNNLM,
+    "rnnlm-role": RNNLMRole,
+    "haqae": HAQAE,
+    "rnnlm-classifier": FrameClassifier,
+    "rnnlm-role-classifier": RoleFrameClassifier,
+}
 
 
 def model_class(name: str) -> type[EventModel]:

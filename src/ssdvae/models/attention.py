@@ -9,8 +9,19 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 
+def attend(
+    query: Float[Tensor, "B Q d"], memory: Float[Tensor, "B K d"], mask: Bool[Tensor, "B K"]
+) -> tuple[Float[Tensor, "B Q d"], Float[Tensor, "B Q K"]]:
+    """c = Kᵀ α and α = softmax(K q / √d); masked places of the memory get nothing."""
+    scores = torch.einsum("bqd,bkd->bqk", query, memory) * memory.shape[-1] ** -0.5
+    attention = scores.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
+    # NaN · 0 is NaN: masked places must be no number that spreads.
+    context = torch.einsum("bqk,bkd->bqd", attention, memory.masked_fill(~mask[..., None], 0))
+    return context, attention
+
+
 class Attention(nn.Module):
-    """α = softmax(K q / √d); c = Kᵀ α; joined = tanh(q) + tanh(c), or tanh(W [c; q]).
+    """A query joined with the context that it finds: tanh(q) + tanh(c), or tanh(W [c; q]).
 
     Addition keeps query and context apart up to the output matrix, which is what makes the clusters β
     readable (paper, section 4.2); concatenation is the ablation of its appendix.
@@ -18,7 +29,6 @@ class Attention(nn.Module):
 
     def __init__(self, width: int, kind: Literal["addition", "concatenation"]) -> None:
         super().__init__()
-        self.scale = width**-0.5
         self.join = nn.Linear(2 * width, width, bias=False) if kind == "concatenation" else None
 
     def forward(
@@ -27,11 +37,8 @@ class Attention(nn.Module):
         memory: Float[Tensor, "B K d"],
         mask: Bool[Tensor, "B K"],
     ) -> tuple[Float[Tensor, "B Q d"], Float[Tensor, "B Q K"]]:
-        """The joined vector of each query, and its attention; masked places of the memory get none."""
-        scores = torch.einsum("bqd,bkd->bqk", query, memory) * self.scale
-        attention = scores.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
-        # NaN · 0 is NaN: masked places must be no number that spreads.
-        context = torch.einsum("bqk,bkd->bqd", attention, memory.masked_fill(~mask[..., None], 0))
+        """The joined vector of each query, and its attention."""
+        context, attention = attend(query, memory, mask)
         if self.join is None:
             return query.tanh() + context.tanh(), attention
         return self.join(torch.cat([context, query], -1)).tanh(), attention

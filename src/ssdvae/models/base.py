@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -22,7 +23,9 @@ from ssdvae.data.files import atomic_write
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
 from ssdvae.models.card import model_card
-from ssdvae.models.recurrent import full_precision
+from ssdvae.models.decoder import Decoder, Plan
+from ssdvae.models.latent import Sampler, relaxed
+from ssdvae.models.recurrent import WordReader, full_precision
 
 ROWS = 2048
 """Words whose logits are held at once when nothing is learned from them: V floats each."""
@@ -38,37 +41,135 @@ class Loss:
     terms: dict[str, Float[Tensor, " B"]]
 
 
+@dataclass(frozen=True)
+class Beliefs:
+    """What a model takes its latent variables to be, each given the likeliest value of the one before.
+
+    Where they are ``frames``, all have the same values, and these have names. Otherwise each has a codebook
+    of its own.
+    """
+
+    log_q: Float[Tensor, "B N K"]
+    mask: Bool[Tensor, "B N"]
+    frames: bool = True
+    attention: Float[Tensor, "B N T"] | None = None
+
+    @property
+    def value(self) -> Int[Tensor, "B N"]:
+        """The likeliest values; −1 at padding."""
+        return self.log_q.argmax(-1).masked_fill(~self.mask, -1)
+
+
 class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events", "scripts", "frames"]):
     """A model of documents of events, with the words and frames it knows.
 
-    Subclasses answer the questions below; training and evaluation never ask which model they have.
+    Subclasses answer the abstract questions; training, evaluation and analysis never ask which model they
+    have. ``decoder`` is None in a model that says nothing about words.
     """
+
+    has_roles = False
+    decoder: Decoder | None
 
     def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
         self.frames = frames
+        roles = config.role_embedding if self.has_roles else 0
+        self.reader = WordReader(len(vocabulary), config.word_width, roles)
 
     @abstractmethod
     def forward(self, batch: Batch, noise: Noise) -> Loss:
         """The loss of each document and its terms."""
 
     @abstractmethod
+    def plan(
+        self,
+        batch: Batch,
+        observed: Int[Tensor, "B N"],
+        chain: Bool[Tensor, "B N"],
+        sampler: Sampler,
+        noise: Noise,
+    ) -> Plan:
+        """The latent variables of a script of N events, after reading the events of ``batch``.
+
+        These may be all of the script, or the first ones of a script to be continued; ``chain`` says which of
+        the N events are wanted, and ``observed`` which of their frames are known.
+        """
+
+    @abstractmethod
+    def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
+        """Lower bounds on log p(words), in the mean, by 1, 2, … S samples of the latent variables.
+
+        A model without latent variables has one row, log p itself.
+        """
+
+    @abstractmethod
+    def infer(self, batch: Batch) -> Beliefs | None:
+        """The latent variables of each document; None for a model that has none."""
+
+    @property
+    def latent_shape(self) -> tuple[int, int]:
+        """The number of codebooks, and of values in each; frames are one codebook for all events."""
+        return 1, len(self.frames)
+
+    def after_step(self, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:
+        """What else a model does after a step of training; ``reduce`` sums over processes."""
+        return
+
     def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
-        """log p(word | what the model conditions on), 0 at padding."""
+        """log p(w_t | f, w_<t), 0 at padding, with latent variables drawn as in training."""
+        plan = self.plan(batch, batch.observed, batch.mask, relaxed(self.config.temperature), noise)
+        return self.log_probs(batch, plan)
 
-    @abstractmethod
-    def bound(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, " B"]:
-        """A lower bound on log p(words), in the mean; log p itself for models without latent variables."""
+    def log_probs(
+        self, batch: Batch, plan: Plan, inputs: Float[Tensor, "B M 5 d"] | None = None
+    ) -> Float[Tensor, "B M 4"]:
+        """log p(w_t | plan, w_<t), 0 at padding; ``inputs`` are the words as the reader gives them."""
+        decoder = self.speaker
+        joined = decoder(self.reader(batch.tokens) if inputs is None else inputs, plan)
+        return log_likelihood(decoder.w_out, joined, batch)
 
-    @abstractmethod
-    def infer(self, batch: Batch) -> Int[Tensor, "B M"] | None:
-        """The most likely frames, −1 at padding; None for a model that has no frames."""
+    def begin(self, batch: Batch, plan: Plan) -> Float[Tensor, "L B h"]:
+        """The decoder's state after the events of a batch without padding."""
+        state: Tensor = self.speaker.read(self.reader(batch.tokens), self.speaker.start(plan), plan)[1]
+        return state
 
-    @abstractmethod
+    def next_word(
+        self, state: Float[Tensor, "L B h"], plan: Plan, words: Int[Tensor, " B"] | None, place: int
+    ) -> tuple[Float[Tensor, "B V"], Float[Tensor, "L B h"]]:
+        """Read one place of an event; returns log p(the next word) and the state.
+
+        Place 0 is the separator (no words), 1 the verb, 2 the subject, 3 the object, 4 the modifier.
+        """
+        states, state = self.speaker.gru(self.reader.one(words, place, len(plan.mask)), state)
+        logits = self.speaker.w_out(self.speaker.join(states, plan))[:, 0]
+        return full_precision(logits).log_softmax(-1), state
+
+    def continuations(
+        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E 4"]
+    ) -> Float[Tensor, "B O"]:
+        """log p(option | seed, plan). The seed is read once for all of its options."""
+        rows = torch.arange(len(options), device=options.device).repeat_interleave(options.shape[1])
+        state, plan, tokens = self.begin(seeds, plan)[:, rows], plan.rows(rows), options.flatten(0, 1)
+        joined, _ = self.speaker.read(self.reader(tokens), state.contiguous(), plan)
+        nothing = torch.full_like(tokens[..., 0], -1)
+        scored = Batch(tokens, nothing, nothing, nothing < 0)
+        return log_likelihood(self.speaker.w_out, joined, scored).sum((1, 2)).view(options.shape[:2])
+
+    @property
+    def speaker(self) -> Decoder:
+        """The decoder of a model that has one."""
+        if self.decoder is None:
+            raise self.speechless()
+        return self.decoder
+
+    def speechless(self) -> UserError:
+        return UserError(f"{self.config.model} classifies frames: it gives words no probability")
+
     def word_embedding(self) -> nn.Embedding:
         """The table that pretrained vectors are put into."""
+        return self.reader.words
 
     @property
     def device(self) -> torch.device:

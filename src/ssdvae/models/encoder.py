@@ -60,7 +60,7 @@ class Encoder(nn.Module):
             joined, attention = self.attention(self.w_in(previous)[:, None], hidden, words)
             raw_logits = full_precision(self.w_out(joined[:, 0]))
             logits = inject(raw_logits, observed[:, m])
-            sample = sampler(logits, noise.gumbel(logits.shape[-1], device=logits.device))
+            sample = sampler(logits, noise)
             previous = sample.to(frame_embedding.dtype) @ frame_embedding
             steps.append((raw_logits, logits, sample, attention[:, 0]))
         raw_logits, logits, sample, attention = (

@@ -20,9 +20,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from ssdvae.config import ModelSettings
+from ssdvae.data.batches import Noise
 
-Sampler = Callable[[Float[Tensor, "B F"], Float[Tensor, "B F"]], Float[Tensor, "B F"]]
-"""From logits and Gumbel noise to a point of the simplex."""
+Sampler = Callable[[Float[Tensor, "B F"], Noise], Float[Tensor, "B F"]]
+"""From logits to a point of the simplex, with as much noise as that takes."""
 
 
 def entropy(logits: Float[Tensor, "*batch F"]) -> Float[Tensor, "*batch"]:
@@ -42,17 +43,26 @@ def inject(raw_logits: Float[Tensor, "B F"], observed: Int[Tensor, " B"]) -> Flo
 
 def relaxed(temperature: float) -> Sampler:
     """Gumbel-Softmax: softmax((logits + g) / τ), soft and differentiable."""
-    return lambda logits, gumbel: ((logits + gumbel) / temperature).softmax(-1)
+    return lambda logits, noise: ((logits + _gumbel(logits, noise)) / temperature).softmax(-1)
 
 
-def exact(logits: Float[Tensor, "B F"], gumbel: Float[Tensor, "B F"]) -> Float[Tensor, "B F"]:
+def exact(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
     """A hard draw from softmax(logits): the largest of logits + g (Gumbel-max)."""
-    return _one_hot((logits + gumbel).argmax(-1), logits)
+    return _one_hot((logits + _gumbel(logits, noise)).argmax(-1), logits)
 
 
-def mode(logits: Float[Tensor, "B F"], gumbel: Float[Tensor, "B F"]) -> Float[Tensor, "B F"]:
+def mode(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
     """The most likely frame, no noise."""
     return _one_hot(logits.argmax(-1), logits)
+
+
+def mean(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+    """Every frame by its probability, no noise."""
+    return logits.softmax(-1)
+
+
+def _gumbel(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+    return noise.gumbel(logits.shape[-1], device=logits.device)
 
 
 def _one_hot(ids: Int[Tensor, " B"], like: Float[Tensor, "B F"]) -> Float[Tensor, "B F"]:
@@ -97,9 +107,13 @@ def log_prior(mask: Bool[Tensor, "B M"], frames: int) -> Float[Tensor, " B"]:
     return -math.log(frames) * mask.sum(1)
 
 
-def importance_bound(log_weights: Float[Tensor, "S B"]) -> Float[Tensor, " B"]:
-    """log (1/S) Σ_s w_s with w_s = p(w, f_s) / q(f_s | w): its mean is at most log p(w), and grows with S."""
-    return log_weights.logsumexp(0) - math.log(len(log_weights))
+def importance_bounds(log_weights: Float[Tensor, "S B"]) -> Float[Tensor, "S B"]:
+    """log (1/s) Σ_{i ≤ s} w_i for s = 1 … S, with w_i = p(w, f_i) / q(f_i | w).
+
+    The mean of each is at most log p(w), and grows with s; the first is the ELBO.
+    """
+    counts = torch.arange(1, len(log_weights) + 1, device=log_weights.device)
+    return log_weights.logcumsumexp(0) - counts.log()[:, None]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How both networks read a document: words with separators between events, through GRUs."""
+"""How the networks read a document: words with separators between events, through GRUs."""
 
 from __future__ import annotations
 
@@ -12,20 +12,33 @@ class WordReader(nn.Module):
     """Word vectors, and one learned vector for the separator that stands before every event.
 
     The separator is no word of the vocabulary: it is read and never predicted, as its place is certain.
-    The first one serves as the start of the document.
+    The first one serves as the start of the document. With ``roles``, each vector is followed by one of
+    that width for its place in the event (separator, verb, subject, object, modifier).
     """
 
-    def __init__(self, vocabulary: int, width: int) -> None:
+    def __init__(self, vocabulary: int, width: int, roles: int = 0) -> None:
         super().__init__()
+        self.width = width + roles
         self.words = nn.Embedding(vocabulary, width)
         self.separator = nn.Parameter(torch.zeros(width))
-        nn.init.normal_(self.words.weight, std=0.1)
-        nn.init.normal_(self.separator, std=0.1)
+        self.roles = nn.Parameter(torch.zeros(5, roles)) if roles else None
+        for parameter in self.parameters():
+            nn.init.normal_(parameter, std=0.1)
 
     def forward(self, tokens: Int[Tensor, "B M 4"]) -> Float[Tensor, "B M 5 d"]:
         words = self.words(tokens)
         separator = self.separator.expand(*words.shape[:2], 1, -1)
-        return torch.cat([separator, words], dim=2)
+        return self._with_roles(torch.cat([separator, words], dim=2), slice(None))
+
+    def one(self, words: Int[Tensor, " B"] | None, place: int, size: int) -> Float[Tensor, "B 1 d"]:
+        """The vectors of one place of the event, for ``size`` documents: 0 is the separator, 1 the verb, …"""
+        vectors = self.separator.expand(size, 1, -1) if words is None else self.words(words)[:, None]
+        return self._with_roles(vectors, slice(place, place + 1))
+
+    def _with_roles(self, vectors: Tensor, places: slice) -> Tensor:
+        if self.roles is None:
+            return vectors
+        return torch.cat([vectors, self.roles[places].expand(*vectors.shape[:-1], -1)], dim=-1)
 
 
 class Bidirectional(nn.Module):

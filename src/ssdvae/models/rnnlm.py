@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
 from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.base import EventModel, Loss, log_likelihood
-from ssdvae.models.recurrent import WordReader
+from ssdvae.models.base import EventModel, Loss
+from ssdvae.models.decoder import Decoder, Plan
+from ssdvae.models.latent import Sampler
 
 
 class RNNLM(EventModel):
@@ -18,35 +18,29 @@ class RNNLM(EventModel):
 
     def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)
-        width = config.word_width
-        self.reader = WordReader(len(vocabulary), width)
-        self.roles = self.new_roles(config)
-        extra = 0 if self.roles is None else self.roles.shape[1]
-        self.gru = nn.GRU(width + extra, config.hidden, config.layers, batch_first=True)
-        self.w_out = nn.Linear(config.hidden, len(vocabulary))
+        self.decoder = Decoder(config, self.reader.width, len(vocabulary))
 
-    def new_roles(self, config: ModelSettings) -> nn.Parameter | None:
-        """A vector for each place of an event (separator, verb, …, modifier), if the model has them."""
-        return None
-
-    def word_embedding(self) -> nn.Embedding:
-        return self.reader.words
+    @property
+    def latent_shape(self) -> tuple[int, int]:
+        return 0, 0
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
-        log_p = self.bound(batch, 1, noise)
+        log_p = self.bounds(batch, 1, noise)[0]
         return Loss(-log_p, {"reconstruction": log_p})
 
-    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
-        inputs: Tensor = self.reader(batch.tokens)
-        if self.roles is not None:
-            inputs = torch.cat([inputs, self.roles.expand(*inputs.shape[:2], -1, -1)], dim=-1)
-        B, M = batch.mask.shape
-        state, _ = self.gru(inputs.flatten(1, 2))
-        # The state after the separator predicts the verb, …, the state after the object the modifier.
-        return log_likelihood(self.w_out, state.view(B, M, 5, -1)[:, :, :4], batch)
+    def plan(
+        self,
+        batch: Batch,
+        observed: Int[Tensor, "B N"],
+        chain: Bool[Tensor, "B N"],
+        sampler: Sampler,
+        noise: Noise,
+    ) -> Plan:
+        """None: the words before are all there is."""
+        return Plan(self.reader.separator.new_zeros(len(batch), 0, 0), batch.mask[:, :0])
 
-    def bound(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, " B"]:
-        return self.word_log_probs(batch, noise).sum((1, 2))
+    def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
+        return self.word_log_probs(batch, noise).sum((1, 2))[None]
 
     def infer(self, batch: Batch) -> None:
         return None
@@ -55,5 +49,4 @@ class RNNLM(EventModel):
 class RNNLMRole(RNNLM):
     """RNNLM+ROLE (Pichotta and Mooney, 2016): beside each word vector, that of its role in the event."""
 
-    def new_roles(self, config: ModelSettings) -> nn.Parameter:
-        return nn.Parameter(0.1 * torch.randn(5, config.role_embedding))
+    has_roles = True

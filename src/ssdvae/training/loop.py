@@ -89,6 +89,8 @@ def train_steps(
                 group["lr"] = settings.learning_rate * (1 - step / total)
         optimizer.step()
         optimizer.zero_grad()
+        inner: EventModel = accelerator.unwrap_model(model)
+        inner.after_step(lambda x: accelerator.reduce(x, "sum"), generator(settings.seed, "after", step))
         terms = {"loss": loss.per_document, **loss.terms}
         sums = torch.stack([term.detach().double().sum() for term in terms.values()])
         values = accelerator.reduce(sums, "sum").tolist()

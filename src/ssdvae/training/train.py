@@ -237,9 +237,11 @@ class _Training:
             processes=self.accelerator.num_processes,
             reduce=lambda tally: self.accelerator.reduce(tally.to(self.accelerator.device), "sum").cpu(),
         )
-        best = state.best is None or scores["ppl"] < state.best
+        # A model that says nothing about words is judged by its frames.
+        figure = scores["frame_ppl"] if scores["ppl"] is None else scores["ppl"]
+        best = state.best is None or figure < state.best
         if best:
-            state.best, state.best_step, state.stale = scores["ppl"], state.step, 0
+            state.best, state.best_step, state.stale = figure, state.step, 0
         else:
             state.stale += 1
         state.finished = state.stale >= self.settings.patience or state.step == self.last_step

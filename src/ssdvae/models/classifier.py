@@ -1,0 +1,71 @@
+"""The fully supervised baselines of frame prediction: RNNLM and RNNLM+ROLE as classifiers."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ssdvae.config import ModelSettings
+from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.vocabulary import Inventory, Vocabulary
+from ssdvae.models.base import Beliefs, EventModel, Loss
+from ssdvae.models.decoder import Plan
+from ssdvae.models.latent import Sampler
+from ssdvae.models.recurrent import Bidirectional, full_precision
+
+
+class FrameClassifier(EventModel):
+    """p(f_m | w) = softmax(softplus(W h_m + b)), with h_m the last states of a bidirectional GRU.
+
+    The last states of an event are the forward one at its modifier and the backward one at its verb; with
+    one event per document, as in the paper, these are the last states of the document. Learns from observed
+    frames only, and says nothing about words.
+    """
+
+    decoder = None
+
+    def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
+        super().__init__(config, vocabulary, frames)
+        self.encoder = Bidirectional(self.reader.width, config.hidden, config.layers)
+        self.w_out = nn.Linear(2 * config.hidden, len(frames))
+
+    def forward(self, batch: Batch, noise: Noise) -> Loss:
+        log_q = self._log_q(batch, noise)
+        chosen = log_q.gather(-1, batch.observed.clamp_min(0)[..., None])[..., 0]
+        frame_nll = -(chosen * (batch.mask & (batch.observed >= 0))).sum(1)
+        return Loss(frame_nll, {"frame_nll": frame_nll})
+
+    def plan(
+        self,
+        batch: Batch,
+        observed: Int[Tensor, "B N"],
+        chain: Bool[Tensor, "B N"],
+        sampler: Sampler,
+        noise: Noise,
+    ) -> Plan:
+        raise self.speechless()
+
+    def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
+        raise self.speechless()
+
+    def infer(self, batch: Batch) -> Beliefs:
+        return Beliefs(self._log_q(batch, None), batch.mask)
+
+    def _log_q(self, batch: Batch, noise: Noise | None) -> Float[Tensor, "B M F"]:
+        B, M = batch.mask.shape
+        states = self.encoder(self.reader(batch.tokens), batch.mask)
+        forwards, backwards = states.view(B, M, 4, 2, -1).unbind(3)
+        last = torch.cat([forwards[:, :, 3], backwards[:, :, 0]], dim=-1)
+        if self.training and noise is not None:
+            # Our own noise, so that the mask of a document depends on nothing but the seed and the step.
+            keep = noise.uniform(*last.shape[1:], device=last.device) >= self.config.dropout
+            last = last * keep / (1 - self.config.dropout)
+        return full_precision(functional.softplus(self.w_out(last))).log_softmax(-1)
+
+
+class RoleFrameClassifier(FrameClassifier):
+    """The same with role embeddings."""
+
+    has_roles = True

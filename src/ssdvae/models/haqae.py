@@ -1,0 +1,163 @@
+"""HAQAE: an autoencoder with a hierarchy of quantised variables (Weber et al., EMNLP 2018)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ssdvae.config import ModelSettings
+from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.vocabulary import Inventory, Vocabulary
+from ssdvae.models.attention import attend
+from ssdvae.models.base import Beliefs, EventModel, Loss
+from ssdvae.models.decoder import GuidedDecoder, Plan
+from ssdvae.models.latent import Sampler
+from ssdvae.models.quantize import Quantized, quantize
+from ssdvae.models.recurrent import Bidirectional, per_word
+
+MEMORY, DEAD = 0.99, 0.05
+"""Over how many steps the use of a code is averaged, and the share of its due below which it is dead."""
+
+
+class Query(nn.Module):
+    """g(H, parent): what bilinear attention from the parent's code finds in H.
+
+    α = softmax(H W parent / √d); g = U Hᵀ α
+    """
+
+    def __init__(self, hidden: int, width: int) -> None:
+        super().__init__()
+        self.bilinear = nn.Linear(width, hidden, bias=False)
+        self.project = nn.Linear(hidden, width)
+
+    def forward(
+        self, hidden: Float[Tensor, "B T h"], words: Bool[Tensor, "B T"], parent: Float[Tensor, "B d"]
+    ) -> Float[Tensor, "B d"]:
+        context, _ = attend(self.bilinear(parent)[:, None], hidden, words)
+        query: Tensor = self.project(context[:, 0])
+        return query
+
+
+class HAQAE(EventModel):
+    """Each latent variable is the code nearest to a query that its parent's code asks of the words.
+
+    ``structure``: a chain, or a binary tree in the order of a heap (node i has the parent (i − 1) // 2).
+    Inference is deterministic: q gives one code all the probability, and frames are not used.
+    """
+
+    def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
+        super().__init__(config, vocabulary, frames)
+        hidden, width = 2 * config.hidden, config.code_width
+        self.encoder = Bidirectional(self.reader.width, config.hidden, config.layers)
+        self.root = nn.Parameter(0.1 * torch.randn(width))
+        self.queries = nn.ModuleList(Query(hidden, width) for _ in range(config.latents))
+        self.codebooks = nn.Parameter(0.1 * torch.randn(config.latents, config.codes, width))
+        self.widen = nn.Linear(width, config.hidden)
+        self.decoder = GuidedDecoder(config, self.reader.width, len(vocabulary))
+        self.use: Tensor
+        self.register_buffer("use", torch.ones(config.latents, config.codes))
+
+    @property
+    def latent_shape(self) -> tuple[int, int]:
+        return self.config.latents, self.config.codes
+
+    def parent(self, variable: int) -> int:
+        """The variable above; −1 above the root."""
+        return variable - 1 if self.config.structure == "chain" else (variable + 1) // 2 - 1
+
+    def forward(self, batch: Batch, noise: Noise) -> Loss:
+        """Cross-entropy + codebook loss + 0.25 · commit loss + 0.15 · commit loss of the parents.
+
+        The last is that of each query asked again of a constant H, so that it reaches the parents alone. As
+        for SSDVAE, the weights were tuned against a mean per word (``normalize``).
+        """
+        inputs = self.reader(batch.tokens)
+        hidden, words = self.encoder(inputs, batch.mask), per_word(batch.mask)
+        latents = self._latents(hidden, words)
+        self.chosen = torch.stack([latent.code for latent in latents])
+        reconstruction = self.log_probs(batch, self._plan(latents), inputs).sum((1, 2))
+        again = [self._ask(i, hidden.detach(), words, latents) for i in range(len(latents))]
+        terms = {
+            "codebook": sum_of(latent.codebook_loss() for latent in latents),
+            "commit": sum_of(latent.commit_loss() for latent in latents),
+            "parent_commit": sum_of(
+                latent.commit_loss(query) for latent, query in zip(latents, again, strict=True)
+            ),
+        }
+        extra = (
+            terms["codebook"]
+            + self.config.commit_weight * terms["commit"]
+            + self.config.parent_commit_weight * terms["parent_commit"]
+        )
+        scale = batch.words if self.config.normalize == "word" else torch.ones_like(batch.words)
+        return Loss(scale * extra - reconstruction, {"reconstruction": reconstruction, **terms})
+
+    def plan(
+        self,
+        batch: Batch,
+        observed: Int[Tensor, "B N"],
+        chain: Bool[Tensor, "B N"],
+        sampler: Sampler,
+        noise: Noise,
+    ) -> Plan:
+        """Always the same number of variables: they stand for the document, not for its events."""
+        return self._plan(self._read(batch))
+
+    def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
+        """log p(w | z) + log p(z) − log q(z | w), with a uniform prior over codes and log q = 0."""
+        words = self.log_probs(batch, self._plan(self._read(batch))).sum((1, 2))
+        return (words - self.config.latents * math.log(self.config.codes))[None]
+
+    def infer(self, batch: Batch) -> Beliefs:
+        codes = torch.stack([latent.code for latent in self._read(batch)], dim=1)
+        chosen = functional.one_hot(codes, self.config.codes).to(self.root.dtype)
+        return Beliefs(chosen.log(), torch.ones_like(codes, dtype=torch.bool), frames=False)
+
+    @torch.no_grad()
+    def after_step(self, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:
+        """Keep count of the codes in use; with ``revive``, put dead ones beside living ones.
+
+        A dead code becomes a neighbour of one that is drawn by its use, and they share that use: the busiest
+        codes are split, as in the algorithm of Linde, Buzo and Gray.
+        """
+        counts = reduce(functional.one_hot(self.chosen, self.config.codes).sum(1).to(self.use))
+        due = counts.sum(1, keepdim=True) / self.config.codes
+        self.use.mul_(MEMORY).add_((1 - MEMORY) * counts / due)
+        if not self.config.revive:
+            return
+        for use, codebook in zip(self.use, self.codebooks, strict=True):
+            for dead in (use < DEAD).nonzero()[:, 0].tolist():
+                donor = int(torch.multinomial(use.cpu(), 1, generator=generator))
+                shift = torch.randn(codebook.shape[1], generator=generator).to(codebook)
+                codebook[dead] = codebook[donor] * (1 + 0.01 * shift)
+                use[dead] = use[donor] = (use[dead] + use[donor]) / 2
+
+    def _read(self, batch: Batch) -> list[Quantized]:
+        return self._latents(self.encoder(self.reader(batch.tokens), batch.mask), per_word(batch.mask))
+
+    def _latents(self, hidden: Float[Tensor, "B T h"], words: Bool[Tensor, "B T"]) -> list[Quantized]:
+        latents: list[Quantized] = []
+        for i, codebook in enumerate(self.codebooks):
+            latents.append(quantize(self._ask(i, hidden, words, latents), codebook))
+        return latents
+
+    def _ask(
+        self, i: int, hidden: Float[Tensor, "B T h"], words: Bool[Tensor, "B T"], latents: list[Quantized]
+    ) -> Float[Tensor, "B d"]:
+        above = self.parent(i)
+        parent = self.root.expand(len(hidden), -1) if above < 0 else latents[above].vector
+        query: Tensor = self.queries[i](hidden, words, parent)
+        return query
+
+    def _plan(self, latents: list[Quantized]) -> Plan:
+        vectors = self.widen(torch.stack([latent.vector for latent in latents], dim=1))
+        return Plan(vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device))
+
+
+def sum_of(terms: Iterable[Float[Tensor, " B"]]) -> Float[Tensor, " B"]:
+    return torch.stack(list(terms)).sum(0)
