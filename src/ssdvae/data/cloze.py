@@ -150,13 +150,13 @@ def writable(word: str) -> bool:
 class ClozeBuilder:
     """Makes the items of a split while its documents go by.
 
-    The documents with the smallest hash of (seed, id) are chosen, whatever their order, and no others are
+    The documents with the largest hash of (seed, id) are chosen, whatever their order, and no others are
     held in memory. Each is the truth of one item; what follows the first event of others is its distractors.
     """
 
     def __init__(self, settings: PrepareSettings) -> None:
         self.settings = settings
-        self._chosen: list[tuple[int, str, Sequel]] = []  # a heap of (−hash, id, events): the last goes first
+        self._chosen: list[tuple[int, str, Sequel]] = []  # a heap of (hash, id, events)
 
     def add(self, id: str, events: Sequence[Words]) -> None:
         """A document with its usable events; it is passed over if they are too few or cannot be written."""
@@ -166,7 +166,7 @@ class ClozeBuilder:
         seeded = repr((self.settings.cloze_seed, id)).encode()
         rank = int.from_bytes(hashlib.blake2b(seeded, digest_size=8).digest(), "big")
         push = heapq.heappush if len(self._chosen) < self.settings.cloze_items else heapq.heappushpop
-        push(self._chosen, (-rank, id, sequence))
+        push(self._chosen, (rank, id, sequence))
 
     def items(self) -> list[ClozeItem]:
         """All items, or none where there are too few different sequels for the options of even one."""
@@ -176,8 +176,8 @@ class ClozeBuilder:
             return []
         place = {sequel: at for at, sequel in enumerate(sequels)}
         items = []
-        for key, _, truth in chosen:
-            rng = Random(-key)
+        for rank, _, truth in chosen:
+            rng = Random(rank)
             drawn = {place[truth[1:]]: None}  # a set in the order of drawing; no sequel comes twice
             while len(drawn) < self.settings.cloze_options:
                 drawn[int(rng.random() * len(sequels))] = None
