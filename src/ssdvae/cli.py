@@ -176,6 +176,10 @@ def prepare(args: Namespace) -> None:
             say(f"  {dropped} left out (--keep-frameless keeps them)")
         if not counts["documents"]:
             say(f"  nothing to {'train' if split == 'train' else 'measure'} on: give a file for --{split}")
+    wanted = PrepareSettings.of(manifest["settings"])
+    for split, count in manifest["cloze"].items() if wanted.cloze_items else ():
+        few = f"not {wanted.cloze_options} different documents have {wanted.cloze_events} usable events"
+        say(f"{split}: {count:,} cloze items" if count else f"{split}: no cloze items, since {few}")
     for path, count in manifest["skipped"].items():
         if count:
             say(f"skipped {count:,} malformed pieces of {path}")

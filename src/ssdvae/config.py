@@ -75,6 +75,12 @@ class PrepareSettings(Settings):
     lowercase: bool = setting(True, "fold the words to lower case")
     valid_share: float = setting(0.05, "share of documents for validation, when one file is split")
     test_share: float = setting(0.05, "share of documents for testing, when one file is split")
+    cloze_items: int = setting(2_000, "cloze items for validation and for testing, at most; 0 for none")
+    cloze_events: int = setting(
+        6, "events of a cloze sequence, the seed included; shorter documents give none"
+    )
+    cloze_options: int = setting(6, "sequences to choose from in a cloze item, the true one included")
+    cloze_seed: int = setting(1, "seed that chooses the documents and the false sequences of the cloze items")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,6 +93,11 @@ class PrepareSettings(Settings):
         for name in ("valid_share", "test_share"):
             self._check(name, 0 <= getattr(self, name) < 1, "a share from 0 to 1")
         self._check("test_share", self.valid_share + self.test_share < 1, "something to be left for training")
+        for name in ("cloze_events", "cloze_options"):
+            self._check(name, getattr(self, name) >= 2, "at least 2")
+        # The false sequences of an item come from the documents of the others.
+        enough = self.cloze_items == 0 or self.cloze_items >= self.cloze_options
+        self._check("cloze_items", enough, f"0, or at least the {self.cloze_options} of --cloze-options")
 
 
 @dataclass(frozen=True, kw_only=True)

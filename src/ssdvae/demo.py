@@ -21,7 +21,8 @@ from ssdvae.data.events import Document
 from ssdvae.data.files import atomic_write
 from ssdvae.data.prepare import prepare, split_of, usable
 from ssdvae.data.readers import read_documents, write_jsonl
-from ssdvae.data.storyworld import World, best_scores
+from ssdvae.data.storyworld import World
+from ssdvae.data.worldscores import best_scores
 from ssdvae.models.base import EventModel
 from ssdvae.training.runs import Run
 from ssdvae.training.train import resume, train

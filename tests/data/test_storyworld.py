@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssdvae.data.events import Document, Event
-from ssdvae.data.storyworld import LENGTHS, Scenario, World, best_scores
+from ssdvae.data.storyworld import LENGTHS, Scenario, World
+from ssdvae.data.worldscores import best_scores
 from ssdvae.data.worldtext import Choice
 from ssdvae.errors import DataError
 
@@ -133,6 +134,22 @@ def test_marginal_over_the_second_event_is_the_first(tiny: World, firsts: list[E
     assert total == pytest.approx(math.exp(tiny.log_prob([first])), rel=1e-10)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_an_unseen_event_is_the_sum_over_all_it_could_be(tiny: World, firsts: list[Event], seed: int) -> None:
+    second, third = next(tiny.documents(1, seed=seed)).events[1:3]
+    for rest in ([second], [second, third]):
+        total = sum(math.exp(tiny.log_prob([first, *rest])) for first in firsts)
+        assert math.exp(tiny.log_prob(rest, unseen=1)) == pytest.approx(total, rel=1e-10)
+
+
+def test_what_follows_unseen_events_sums_to_one(tiny: World) -> None:
+    events = every_event(tiny)
+    for unseen in (0, 1, 2, 7):
+        total = sum(math.exp(tiny.log_prob([event], unseen)) for event in events)
+        assert total == pytest.approx(1, abs=1e-12)
+    assert tiny.log_prob([], unseen=3) == 0
+
+
 def test_probabilities_of_two_events_sum_to_one() -> None:
     small = World.parse(
         "pool men he him = adam boris\n"
@@ -144,6 +161,9 @@ def test_probabilities_of_two_events_sum_to_one() -> None:
     events = every_event(small)
     total = sum(math.exp(small.log_prob(pair)) for pair in itertools.product(events, repeat=2))
     assert total == pytest.approx(1, abs=1e-12)
+    last = Event("sat", "boris", None, "in")
+    after_two = sum(math.exp(small.log_prob([*pair, last])) for pair in itertools.product(events, repeat=2))
+    assert math.exp(small.log_prob([last], unseen=2)) == pytest.approx(after_two, rel=1e-10)
 
 
 def test_chains_are_those_of_the_text(tiny: World) -> None:

@@ -3,6 +3,7 @@
 train.arrow valid.arrow test.arrow   one row per document (Arrow streams; `datasets.Dataset.from_file`
                                      and `pyarrow.ipc.open_stream` read them too)
 vocab.json frames.json               words and frames of the training split
+cloze/valid.txt cloze/test.txt       items of the inverse narrative cloze, where documents are long enough
 manifest.json                        where it came from, counts, settings
 """
 
@@ -93,6 +94,11 @@ class Corpus:
         """Events per document, at most (M)."""
         return int(self.manifest["settings"]["events"])
 
+    @property
+    def lowercase(self) -> bool:
+        """Whether the words were folded to lower case."""
+        return bool(self.manifest["settings"]["lowercase"])
+
     def check_names(self, vocabulary: Vocabulary, frames: Inventory) -> None:
         """Refuse a model that numbers its words or frames in another way."""
         for kind, mine, theirs in (("words", self.vocabulary, vocabulary), ("frames", self.frames, frames)):
@@ -101,6 +107,17 @@ class Corpus:
                     f"the {kind} of {self.folder} are not those of the model\n"
                     "evaluate on the corpus that the model was trained on"
                 )
+
+    def cloze(self, split: Split) -> Path:
+        """The file with the cloze items of a split, for ``read_cloze``."""
+        path = self.folder / "cloze" / f"{split}.txt"
+        if not path.is_file():
+            raise UserError(
+                f"{self.folder} has no cloze items for the split {split!r}\n"
+                "`ssdvae prepare` makes them for valid and test from documents with --cloze-events events:\n"
+                "prepare again with fewer events or more documents, or name a cloze file of your own"
+            )
+        return path
 
     def split(self, name: Split) -> Documents:
         if name not in SPLITS:

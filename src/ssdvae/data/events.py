@@ -14,6 +14,9 @@ SLOTS = ("verb", "subj", "obj", "mod")
 MISSING = "None"
 """The word that stands in an empty slot."""
 
+Words = tuple[str, str, str, str]
+"""What a model sees of an event."""
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -30,12 +33,18 @@ class Event:
     frame: str | None = None
 
     @property
-    def words(self) -> tuple[str, str, str, str]:
+    def words(self) -> Words:
         """The four words that the model sees."""
         return (self.verb, self.subj or MISSING, self.obj or MISSING, self.mod or MISSING)
 
     def __str__(self) -> str:
         return " ".join(self.words)
+
+
+def folded(words: Words) -> Words:
+    """The words in lower case, but not that for an empty slot: it is no word of the text."""
+    verb, subj, obj, mod = (word if word == MISSING else word.lower() for word in words)
+    return verb, subj, obj, mod
 
 
 @dataclass(frozen=True, slots=True)

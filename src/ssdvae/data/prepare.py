@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from ssdvae import __version__
 from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.data.cloze import ClozeBuilder, write_cloze
 from ssdvae.data.corpus import FORMAT, Corpus, schema
-from ssdvae.data.events import MISSING, SLOTS, Document, Event
+from ssdvae.data.events import Document, Event, Words, folded
 from ssdvae.data.files import explained, sha256
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.vocabulary import Inventory, Vocabulary
@@ -23,6 +24,9 @@ from ssdvae.errors import UserError
 
 ROWS = 4096
 """Documents per record batch: what is held in memory while writing."""
+
+COUNTS = ["read", "documents", "too_short", "events", "dropped_events", "frameless_events", "unknown_words"]
+"""What the manifest says of each split."""
 
 Progress = Callable[[Iterable[Document], str], Iterable[Document]]
 """Shows that documents go by."""
@@ -36,29 +40,27 @@ def split_of(id: str, settings: PrepareSettings) -> Split:
     return "test" if draw < settings.valid_share + settings.test_share else "train"
 
 
-def usable(document: Document, settings: PrepareSettings, frames: Inventory | None = None) -> list[Event]:
-    """The first M events that have a frame (or, with ``keep_frameless``, the first M).
+def usable(
+    document: Document, settings: PrepareSettings, frames: Inventory | None = None, most: int | None = None
+) -> list[Event]:
+    """The first M events that have a frame (or, with ``keep_frameless``, the first M); ``most`` is another M.
 
     Frameless events are dropped before cutting, so that a document gets no shorter than it must.
     With ``frames``, a frame outside the inventory counts as none.
     """
-    events = []
+    events: list[Event] = []
+    most = most or settings.events
     for event in document.events:
         known = event.frame is not None and (frames is None or event.frame in frames)
         if known or settings.keep_frameless:
             events.append(event)
-            if len(events) == settings.events:
+            if len(events) == most:
                 break
     return events
 
 
-def words_of(event: Event, settings: PrepareSettings) -> tuple[str, ...]:
-    if not settings.lowercase:
-        return event.words
-    # The word for an empty slot is not folded: it is no word of the text.
-    return tuple(
-        MISSING if word is None else word.lower() for word in (getattr(event, slot) for slot in SLOTS)
-    )
+def words_of(event: Event, settings: PrepareSettings) -> Words:
+    return folded(event.words) if settings.lowercase else event.words
 
 
 class _Source:
@@ -129,9 +131,17 @@ def prepare(
         try:
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
+            builders: dict[Split, ClozeBuilder] = {
+                split: ClozeBuilder(settings) for split in SPLITS if split != "train"
+            }
             counts = {
                 split: _write_split(
-                    temporary / f"{split}.arrow", source.read(split, "writing"), settings, vocabulary, frames
+                    temporary / f"{split}.arrow",
+                    source.read(split, "writing"),
+                    settings,
+                    vocabulary,
+                    frames,
+                    builders.get(split),
                 )
                 for split in SPLITS
             }
@@ -145,8 +155,16 @@ def prepare(
                 "words": len(vocabulary),
                 "frames": len(frames),
                 "splits": counts,
+                "cloze": {
+                    split: _write_cloze(temporary / "cloze" / f"{split}.txt", builder)
+                    for split, builder in builders.items()
+                },
                 "skipped": {path: skipped.count for path, skipped in source.skipped.items()},
-                "sha256": {p.name: sha256(p) for p in sorted(temporary.iterdir())},
+                "sha256": {
+                    p.relative_to(temporary).as_posix(): sha256(p)
+                    for p in sorted(temporary.rglob("*"))
+                    if p.is_file()
+                },
             }
             (temporary / "manifest.json").write_text(
                 json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
@@ -186,22 +204,10 @@ def _write_split(
     settings: PrepareSettings,
     vocabulary: Vocabulary,
     frames: Inventory,
+    cloze: ClozeBuilder | None,
 ) -> dict[str, int]:
     """One Arrow stream, written a block of rows at a time; returns what there was to count."""
-    counts: Counter[str] = Counter(
-        dict.fromkeys(
-            (
-                "read",
-                "documents",
-                "too_short",
-                "events",
-                "dropped_events",
-                "frameless_events",
-                "unknown_words",
-            ),
-            0,
-        )
-    )
+    counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
     layout = schema(settings.events)
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, layout) as writer:
         rows: list[dict[str, Any]] = []
@@ -213,6 +219,9 @@ def _write_split(
             if len(events) < settings.min_events:
                 counts["too_short"] += 1
                 continue
+            if cloze is not None:
+                sequence = usable(document, settings, frames, most=settings.cloze_events)
+                cloze.add(document.id, [words_of(event, settings) for event in sequence])
             row = _row(document.id, events, settings, vocabulary, frames)
             rows.append(row)
             counts["documents"] += 1
@@ -225,6 +234,15 @@ def _write_split(
         if rows:
             writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=layout))
     return dict(counts)
+
+
+def _write_cloze(path: Path, builder: ClozeBuilder) -> int:
+    """The items of a split, of which there may be none, and then there is no file; returns how many."""
+    items = builder.items()
+    if items:
+        path.parent.mkdir(exist_ok=True)
+        write_cloze(path, items)
+    return len(items)
 
 
 def _row(

@@ -29,18 +29,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssdvae.data.events import MISSING, SLOTS, Document, Event
+from ssdvae.data.events import MISSING, SLOTS, Document, Event, Words
 from ssdvae.data.worldtext import Choice, Plot, Role, read_plots
 
 Array = NDArray[np.float64]
-Words = Sequence[tuple[str, str, str, str]]
 
 LENGTHS = range(4, 9)
 """The numbers of events of a document, all equally likely."""
@@ -150,7 +149,7 @@ class Scenario:
             now = now @ self.transition
         return total
 
-    def possible(self, words: Words) -> bool:
+    def possible(self, words: Sequence[Words]) -> bool:
         """Whether each event by itself could come from some state: a quick no for most scenarios."""
         verbs, subjs, objs, mods = self.able
         return all(
@@ -158,7 +157,7 @@ class Scenario:
             for verb, subj, obj, mod in words
         )
 
-    def emissions(self, words: Words) -> tuple[Array, Array]:
+    def emissions(self, words: Sequence[Words]) -> tuple[Array, Array]:
         """p(c) and p(w_m | z_m, c), as [H] and [M, H, S], for all H combinations of candidate fillers."""
         rows = np.array([[self.index.get(word, 0) for word in event] for event in words])  # [M, 4]
         heard = np.unique(rows[:, (SUBJ, OBJ)])
@@ -180,11 +179,14 @@ class Scenario:
             result = result * (self.plain[slot, row][:, None] + said @ self.mention[slot].T)
         return prior, result
 
-    def forward(self, words: Words) -> tuple[float, Array, Array]:
-        """log p(w | s); p(z_m, c | w_1 … w_m, s), [M, H, S]; and the emissions."""
+    def forward(self, words: Sequence[Words], unseen: int = 0) -> tuple[float, Array, Array]:
+        """log p(w | s); p(z_m, c | w_1 … w_m, s), [M, H, S]; and the emissions.
+
+        Of ``unseen`` events before the words nothing is known: whatever they said sums to one.
+        """
         prior, emission = self.emissions(words)
         alpha, log_prob = np.zeros_like(emission), 0.0
-        ahead = prior[:, None] * self.first
+        ahead = prior[:, None] * (self.first @ np.linalg.matrix_power(self.transition, unseen))
         for m in range(len(words)):
             alpha[m] = ahead * emission[m]
             total = float(alpha[m].sum())
@@ -240,9 +242,12 @@ class World:
             scenario = self._which.draw(rng)
             yield Document(f"{scenario.name}-{number:06d}", scenario.tell(rng))
 
-    def log_prob(self, events: Sequence[Event]) -> float:
-        """log p(words | their number) in nats, −∞ for the impossible; frames are not looked at."""
-        return _log_sum([log_prob for log_prob, *_ in self._tellings(events)]) if events else 0.0
+    def log_prob(self, events: Sequence[Event], unseen: int = 0) -> float:
+        """log p(words | their number) in nats, −∞ for the impossible; frames are not looked at.
+
+        With ``unseen``, of the events that come after so many of which nothing is known.
+        """
+        return _log_sum([log_prob for log_prob, *_ in self._tellings(events, unseen)]) if events else 0.0
 
     def frame_posterior(self, events: Sequence[Event]) -> Array:
         """p(f_m | all the words), [M, F] in the order of ``frames``; NaN for an impossible document."""
@@ -256,11 +261,13 @@ class World:
             np.add.at(result.T, self._columns[scenario.name], states.T)
         return result
 
-    def _tellings(self, events: Sequence[Event]) -> list[tuple[float, Scenario, Array, Array]]:
+    def _tellings(
+        self, events: Sequence[Event], unseen: int = 0
+    ) -> list[tuple[float, Scenario, Array, Array]]:
         """log p(s, w), s, and its forward quantities, for every scenario that can tell the events."""
         words = [event.words for event in events]
         able = [scenario for scenario in self.scenarios if scenario.possible(words)]
-        told = [(scenario, *scenario.forward(words)) for scenario in able]
+        told = [(scenario, *scenario.forward(words, unseen)) for scenario in able]
         return [(math.log(s.prior) + log_p, s, a, e) for s, log_p, a, e in told if log_p > -math.inf]
 
     def expected_counts(self) -> dict[str, float]:
@@ -272,23 +279,6 @@ class World:
                 if rates[row] > 0:
                     counts[word] += float(rates[row])
         return dict(counts)
-
-
-def best_scores(world: World, documents: Iterable[Document]) -> dict[str, float]:
-    """What the best possible model scores: perplexity per word, and accuracy of the likeliest frames."""
-    log_prob, right, events, count = 0.0, 0, 0, 0
-    for document in documents:
-        log_prob += world.log_prob(document.events)
-        guesses = world.frame_posterior(document.events).argmax(-1)
-        right += sum(world.frames[g] == e.frame for g, e in zip(guesses, document.events, strict=True))
-        events, count = events + len(document.events), count + 1
-    words = len(SLOTS) * events
-    return {
-        "ppl": math.exp(-log_prob / words) if words and log_prob > -math.inf else math.inf,
-        "frame_accuracy": right / events if events else math.nan,
-        "words": words,
-        "documents": count,
-    }
 
 
 def _log_sum(logs: Sequence[float]) -> float:

@@ -1,0 +1,71 @@
+"""What the best possible model of a world scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from ssdvae.data.cloze import ClozeItem, Sequel
+from ssdvae.data.events import SLOTS, Document, Event
+from ssdvae.data.storyworld import World
+
+
+def best_scores(world: World, documents: Iterable[Document]) -> dict[str, float]:
+    """What the best possible model scores: perplexity per word, and accuracy of the likeliest frames."""
+    log_prob, right, events, count = 0.0, 0, 0, 0
+    for document in documents:
+        log_prob += world.log_prob(document.events)
+        guesses = world.frame_posterior(document.events).argmax(-1)
+        right += sum(world.frames[g] == e.frame for g, e in zip(guesses, document.events, strict=True))
+        events, count = events + len(document.events), count + 1
+    words = len(SLOTS) * events
+    return {
+        "ppl": math.exp(-log_prob / words) if words and log_prob > -math.inf else math.inf,
+        "frame_accuracy": right / events if events else math.nan,
+        "words": words,
+        "documents": count,
+    }
+
+
+def best_cloze(world: World, items: Sequence[ClozeItem]) -> dict[str, float]:
+    """The share of items that the exact model of the world gets right.
+
+    With the seed e and what may follow it c, the option with the highest score is chosen:
+
+        nll     log p(c | e)
+        pmi     log p(c | e) − log p(c), where c stands after one event that nobody saw
+
+    Distractors are what followed in other documents, so they come from p(c), and the chance that an option
+    is the true one is proportional to p(c | e) / p(c): on average nothing does better than pmi.
+
+    ``impossible`` counts items whose truth the world cannot tell, as when `prepare` left out an event.
+    """
+    right = {"nll": 0.0, "pmi": 0.0}
+    impossible = 0
+    for item in items:
+        nll = [
+            _log_prob(world, (item.seed, *option)) for option in item.options
+        ]  # + log p(e), as all options
+        pmi = [
+            # Where the sequel cannot follow the seed, it may be impossible by itself too: −∞, not NaN.
+            log_p - _log_prob(world, option, unseen=1) if log_p > -math.inf else log_p
+            for log_p, option in zip(nll, item.options, strict=True)
+        ]
+        right["nll"] += _credit(nll)
+        right["pmi"] += _credit(pmi)
+        impossible += nll[0] == -math.inf
+    count = len(items)
+    shares = {name: total / count if count else math.nan for name, total in right.items()}
+    return {**shares, "items": count, "impossible": impossible}
+
+
+def _log_prob(world: World, sequel: Sequel, unseen: int = 0) -> float:
+    return world.log_prob([Event(*words) for words in sequel], unseen)
+
+
+def _credit(scores: Sequence[float]) -> float:
+    """1 if the first score is the best, 1/n if it shares that place with others."""
+    # Equal probabilities may be summed in another order, and differ by rounding.
+    best = max(scores)
+    tied = [score == best or score > best - 1e-9 for score in scores]
+    return tied[0] / sum(tied)
