@@ -19,8 +19,9 @@ from ssdvae.config import EvaluateSettings, PrepareSettings, Split, TrainSetting
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
+from ssdvae.data.files import sha256
 from ssdvae.errors import UserError
-from ssdvae.evaluation import perplexity
+from ssdvae.evaluation import measure as measuring
 from ssdvae.models.base import EventModel
 from ssdvae.training import train as training
 from ssdvae.training.runs import Run
@@ -77,15 +78,24 @@ def evaluate(
     run: AnyPath,
     *,
     corpus: Corpus | AnyPath | None = None,
+    details: AnyPath | None = None,
     tick: Callable[[int], None] = lambda documents: None,
     **settings: Any,
 ) -> dict[str, Any]:
-    """The scores of a run on one split, by default of the corpus it was trained on."""
+    """The scores of a run on one split, by default of the corpus it was trained on.
+
+    Kept in ``scores.json`` of the run folder; ``details`` is a file for the scores of each cloze item.
+    """
     chosen = EvaluateSettings(**settings)
     if corpus is None:
         corpus, _ = Run(run).config()
     if not isinstance(corpus, Corpus):
         corpus = Corpus(corpus)
     model = load(run).to(torch.accelerator.current_accelerator(check_available=True) or "cpu")
-    corpus.check_names(model.vocabulary, model.frames)
-    return perplexity.evaluate(model, corpus.split(chosen.split), chosen, tick=tick)
+    folder = Path(run)
+    weights = sha256(folder / "model.safetensors") if folder.is_dir() else str(run)
+    path = None if details is None else Path(details)
+    measured = measuring.measure(model, weights, corpus, chosen, details=path, tick=tick)
+    if folder.is_dir():
+        measuring.write_scores(folder, measured)
+    return measuring.flat(measured)

@@ -23,7 +23,7 @@ from ssdvae.config import (
     TrainSettings,
     preset,
 )
-from ssdvae.console import bar, console, counted, say
+from ssdvae.console import bar, console, counted, say, table
 from ssdvae.errors import UserError
 
 
@@ -215,6 +215,9 @@ def evaluate_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument("run", type=Path, help="run folder")
     parser.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument(
+        "--details", type=Path, default=None, help="file for the scores of each cloze item, in JSON lines"
+    )
     add_settings(parser, EvaluateSettings, {})
 
 
@@ -226,18 +229,32 @@ def evaluate(args: Namespace) -> None:
     settings = EvaluateSettings.of(vars(args))
     corpus = Corpus(args.corpus or Run(args.run).config()[0])
     with bar("evaluating", corpus.manifest["splits"][settings.split]["documents"]) as tick:
-        scores = api.evaluate(args.run, corpus=corpus, tick=tick, **settings.to_dict())
-    print_scores(scores, args.json)
-
-
-def print_scores(scores: dict[str, Any], as_json: bool) -> None:
-    if as_json:
+        scores = api.evaluate(args.run, corpus=corpus, details=args.details, tick=tick, **settings.to_dict())
+    if args.json:
         print(json.dumps(scores))
         return
     for name, value in scores.items():
-        if not isinstance(value, dict):
+        if not isinstance(value, dict | list):
             shown = "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
             print(f"{name:20}{shown}")
+
+
+def scores_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("runs", nargs="+", type=Path, help="run folders that were evaluated")
+    parser.add_argument("--markdown", action="store_true", help="print the tables in Markdown")
+
+
+def scores(args: Namespace) -> None:
+    from rich.console import Console
+
+    from ssdvae.evaluation.summary import score_tables, summarize
+
+    for title, head, rows in score_tables(summarize(args.runs)):
+        if args.markdown:
+            lines = [head, ["---"] * len(head), *rows]
+            print(f"**{title}**\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n")
+        else:
+            Console(highlight=False).print(table(title, head, rows))
 
 
 COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable[[Namespace], None]]] = {
@@ -251,6 +268,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable
     "prepare": ("make a corpus folder from documents", prepare_flags, prepare),
     "train": ("train a model on a corpus folder", train_flags, train),
     "evaluate": ("measure a trained model", evaluate_flags, evaluate),
+    "scores": ("put the scores of runs side by side, averaged over seeds", scores_flags, scores),
 }
 
 

@@ -15,6 +15,7 @@ from ssdvae.errors import UserError, shorten
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+TASKS = ("perplexity", "frames", "cloze")
 
 
 def setting(default: Any, help: str) -> Any:
@@ -184,13 +185,25 @@ class EvaluateSettings(Settings):
     """How a trained model is measured."""
 
     split: Split = setting("valid", "which split of the corpus")
+    tasks: str = setting(",".join(TASKS), f"what to measure, with commas between: {', '.join(TASKS)}")
     bound_samples: int = setting(10, "hard frame chains per document behind ppl_bound")
+    cloze: Path | None = setting(
+        None, "a cloze file in the public <TUP>/<DIST> format, instead of the corpus's own"
+    )
+    cloze_seeds: int = setting(10, "seeds of other items behind the pmi score of the cloze")
     eval_batch: int = setting(200, "documents scored at once")
     eval_seed: int = setting(1, "seed of the frames that are drawn")
 
+    @property
+    def task_names(self) -> frozenset[str]:
+        return frozenset(name.strip() for name in self.tasks.split(","))
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("bound_samples", "eval_batch"):
+        if isinstance(self.cloze, str):
+            object.__setattr__(self, "cloze", Path(self.cloze))
+        self._check("tasks", self.task_names <= set(TASKS), f"some of {', '.join(TASKS)}")
+        for name in ("bound_samples", "eval_batch", "cloze_seeds"):
             self._check(name, getattr(self, name) >= 1, "at least 1")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -17,6 +17,7 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 
 console = Console(stderr=True, highlight=False)
 
@@ -53,6 +54,16 @@ def bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(label, total=total)
         yield lambda amount: progress.advance(task, amount)
+
+
+def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table whose first columns are names and whose other columns are figures."""
+    shown = Table(title=title, title_justify="left")
+    for name in head:
+        shown.add_column(name)
+    for row in rows:
+        shown.add_row(*row)
+    return shown
 
 
 class TrainingDisplay:

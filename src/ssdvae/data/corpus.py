@@ -108,10 +108,16 @@ class Corpus:
                     "evaluate on the corpus that the model was trained on"
                 )
 
+    def has_cloze(self, split: Split) -> bool:
+        return self._cloze(split).is_file()
+
+    def _cloze(self, split: Split) -> Path:
+        return self.folder / "cloze" / f"{split}.txt"
+
     def cloze(self, split: Split) -> Path:
         """The file with the cloze items of a split, for ``read_cloze``."""
-        path = self.folder / "cloze" / f"{split}.txt"
-        if not path.is_file():
+        path = self._cloze(split)
+        if not self.has_cloze(split):
             raise UserError(
                 f"{self.folder} has no cloze items for the split {split!r}\n"
                 "`ssdvae prepare` makes them for valid and test from documents with --cloze-events events:\n"

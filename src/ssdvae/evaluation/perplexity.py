@@ -86,6 +86,7 @@ class Tally:
             "ppl_bound": by_samples[-1] if by_samples else None,
             "ppl_bound_by_samples": {str(s + 1): by_samples[s] for s in _some(len(by_samples))} or None,
             "frame_accuracy": (self.correct / self.labelled).item() if self.labelled else None,
+            # How surely the known frame was missed: exp of the mean of −log q.
             "frame_ppl": _exp(self.frame_nats / self.labelled) if self.labelled else None,
         }
         return {
@@ -134,16 +135,21 @@ def evaluate(
     documents: Documents,
     settings: EvaluateSettings,
     *,
+    words: bool = True,
     bounded: bool = True,
+    look: Callable[[Beliefs, Batch], None] = lambda beliefs, batch: None,
     process: int = 0,
     processes: int = 1,
     reduce: Callable[[Tensor], Tensor] = lambda tally: tally,
     tick: Callable[[int], None] = lambda documents: None,
 ) -> dict[str, Any]:
-    """Score every document, with no frame observed. Each process takes every n-th batch."""
+    """Score every document, with no frame observed. Each process takes every n-th batch.
+
+    Without ``words``, only the latent variables are inferred; ``look`` is shown them.
+    """
     training = model.training
     model.eval()
-    speaks = model.decoder is not None
+    speaks = words and model.decoder is not None
     samples = settings.bound_samples if bounded and speaks else 0
     total = Tally.empty(samples, *model.latent_shape)
     for number, rows in enumerate(in_order(len(documents), settings.eval_batch)):
@@ -161,6 +167,7 @@ def evaluate(
             total.add(bound_nats=-model.bounds(batch, samples, noise).double().sum(1).expand(samples))
         if (beliefs := model.infer(batch)) is not None:
             total.add_beliefs(beliefs, batch)
+            look(beliefs, batch)
         tick(len(batch))
     model.train(training)
     return total.reduced(reduce).scores()

@@ -1,0 +1,143 @@
+"""Inverse narrative cloze: which of several continuations really followed a seed event?
+
+Two scores rank the options o of a seed e:
+
+    nll     log p(o | e), the paper's; the number of words is the same for all options of an item
+    pmi     log p(o | e) − log p(o), where p(o) is the mean of p(o | e′) over other seeds e′
+
+The second takes away how likely the words are anyway, which has nothing to do with the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ssdvae.config import EvaluateSettings
+from ssdvae.data.batches import Batch, Noise, generator, in_order
+from ssdvae.data.cloze import ClozeTask
+from ssdvae.errors import UserError
+from ssdvae.models.base import EventModel
+from ssdvae.models.latent import mean
+
+RESAMPLES = 2000
+"""Draws of the items behind an interval."""
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClozeScores:
+    """The scores of the options of each item, the higher the better; option 0 is the true one."""
+
+    nll: Array  # N O
+    pmi: Array  # N O
+    unknown_words: float  # share
+
+    def summary(self, seed: int) -> dict[str, Any]:
+        figures: dict[str, Any] = {}
+        for name in ("nll", "pmi"):
+            credit = credits(getattr(self, name))
+            low, high = interval(credit, seed)
+            figures |= {
+                f"cloze_{name}": float(credit.mean()),
+                f"cloze_{name}_low": low,
+                f"cloze_{name}_high": high,
+            }
+        items, options = self.nll.shape
+        return {
+            **figures,
+            "cloze_chance": 1 / options,
+            "cloze_items": items,
+            "cloze_unknown_words": self.unknown_words,
+        }
+
+    def details(self) -> list[dict[str, Any]]:
+        """One record for each item."""
+        return [
+            {
+                "item": number,
+                "nll": nll.tolist(),
+                "pmi": pmi.tolist(),
+                "credit": {"nll": float(credits(nll[None])[0]), "pmi": float(credits(pmi[None])[0])},
+            }
+            for number, (nll, pmi) in enumerate(zip(self.nll, self.pmi, strict=True), start=1)
+        ]
+
+
+def credits(scores: Array) -> Array:
+    """1 where option 0 is the best, 1/n where it shares that place with n − 1 others, else 0."""
+    # What is equal but for the order of a sum is equal.
+    best = scores >= scores.max(1, keepdims=True) - 1e-6
+    return np.asarray(best[:, 0] / best.sum(1))
+
+
+def interval(credit: Array, seed: int) -> tuple[float, float]:
+    """The 95 % bootstrap interval of the mean."""
+    draws = np.random.default_rng(seed).integers(0, len(credit), (RESAMPLES, len(credit)))
+    low, high = np.quantile(credit[draws].mean(1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+@torch.no_grad()
+def score_cloze(
+    model: EventModel,
+    task: ClozeTask,
+    settings: EvaluateSettings,
+    tick: Callable[[int], None] = lambda items: None,
+) -> ClozeScores:
+    """Score every option after its own seed, and every continuation after some seeds of other items."""
+    training = model.training
+    model.eval()
+    items, options, events = task.options.shape[:3]
+    size = max(1, settings.eval_batch // options)
+    given = np.zeros((items, options))
+    for rows in in_order(items, size):
+        given[rows] = _log_probs(model, task.seeds[rows], task.options[rows])
+        tick(len(rows))
+
+    # Many items share their continuations: each is scored once.
+    unique, place = np.unique(task.options.reshape(items * options, -1), axis=0, return_inverse=True)
+    place, sequels = place.reshape(items, options), unique.reshape(-1, events, 4)
+    others = _other_seeds(items, settings)
+    alone = np.zeros((len(sequels), len(others)))
+    for column, other in enumerate(others):
+        for rows in in_order(len(sequels), settings.eval_batch):
+            # One seed for a whole batch of continuations.
+            alone[rows, column] = _log_probs(model, task.seeds[[other]], sequels[None, rows])[0]
+            tick(0)
+    model.train(training)
+    marginal = _log_mean(alone[place], others == np.arange(items)[:, None, None])
+    return ClozeScores(given, given - marginal, task.unknown_words / task.words)
+
+
+def _other_seeds(items: int, settings: EvaluateSettings) -> NDArray[np.int64]:
+    """The items whose seeds stand for all others: the same for every continuation."""
+    if items < 2:
+        raise UserError("a cloze file needs at least 2 items: pmi compares with the seeds of others")
+    draw = torch.randperm(items, generator=generator(settings.eval_seed, "cloze seeds"))
+    return draw[: max(2, settings.cloze_seeds)].numpy()
+
+
+def _log_mean(log_probs: Array, left_out: NDArray[np.bool_]) -> Array:
+    """log of the mean probability over the last axis; an item's own seed is no other."""
+    kept = np.where(left_out, -np.inf, log_probs)
+    top = kept.max(-1, keepdims=True)
+    total = np.exp(kept - top).sum(-1)
+    return np.asarray(top[..., 0] + np.log(total / (~left_out).sum(-1)))
+
+
+def _log_probs(model: EventModel, seeds: NDArray[np.int32], options: NDArray[np.int32]) -> Array:
+    """log p(option | seed), with the latent variables of all events rolled out from the seed."""
+    tokens = torch.from_numpy(options).long().to(model.device)
+    B, _, E = tokens.shape[:3]
+    nothing = torch.full((B, 1), -1, device=model.device)
+    seed = Batch(torch.from_numpy(seeds).long().to(model.device)[:, None], nothing, nothing, nothing < 0)
+    chain = nothing.expand(B, 1 + E)
+    plan = model.plan(seed, chain, chain < 0, mean, Noise(torch.Generator(), B))
+    return np.asarray(model.continuations(seed, plan, tokens).double().cpu())

@@ -1,0 +1,82 @@
+"""Runs side by side: mean and deviation over those that differ in nothing but the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from ssdvae.config import TrainSettings
+from ssdvae.errors import UserError
+from ssdvae.evaluation.measure import read_scores
+from ssdvae.training.runs import Run
+
+FIGURES: dict[str, tuple[str, ...]] = {
+    "perplexity": ("ppl", "ppl_official", "ppl_bound", "latent_used"),
+    "frames": ("frame_accuracy", "frame_precision", "frame_f1", "frame_ece"),
+    "cloze": ("cloze_nll", "cloze_pmi"),
+}
+"""The figures of each task that a table shows."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One configuration on one set of data."""
+
+    model: str
+    differs: dict[str, Any]  # the settings in which the configurations differ
+    task: str
+    data: str
+    values: dict[str, list[float]]  # by figure, one for each run
+
+    def cell(self, figure: str) -> str:
+        values = self.values.get(figure, [])
+        if not values:
+            return "–"
+        digits = 1 if figure.startswith("ppl") else 0 if figure == "latent_used" else 3
+        spread = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
+        return f"{mean(values):.{digits}f}{spread}"
+
+
+def summarize(folders: Sequence[Path]) -> list[Row]:
+    """A row for each configuration, task and data; runs of the same configuration are averaged."""
+    runs = [(folder, Run(folder).config()[1], read_scores(folder)) for folder in folders]
+    for folder, _, measured in runs:
+        if not measured:
+            raise UserError(f"{folder} was not measured yet: ssdvae evaluate {folder}")
+    differing = _differing([settings for _, settings, _ in runs])
+    rows: dict[tuple[Any, ...], Row] = {}
+    for _, settings, measured in runs:
+        differs = {name: getattr(settings, name) for name in differing}
+        for m in measured:
+            key = (settings.model, *map(str, differs.values()), m.task, m.data, m.sha256)
+            row = rows.setdefault(key, Row(settings.model, differs, m.task, m.data, {}))
+            for name in FIGURES[m.task]:
+                if m.scores.get(name) is not None:
+                    row.values.setdefault(name, []).append(m.scores[name])
+    return list(rows.values())
+
+
+def _differing(settings: Sequence[TrainSettings]) -> list[str]:
+    """The settings that are not the same in all runs, other than the seed and the model."""
+    names = [name for name in TrainSettings.names() if name not in ("seed", "model")]
+    return [name for name in names if len({str(getattr(s, name)) for s in settings}) > 1]
+
+
+def score_tables(rows: Sequence[Row]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """A table for each task and data: its title, its head and its lines."""
+    for task, data in dict.fromkeys((row.task, row.data) for row in rows):
+        mine = [row for row in rows if (row.task, row.data) == (task, data)]
+        head = ["model", *mine[0].differs, "runs", *FIGURES[task]]
+        lines = [
+            [
+                row.model,
+                *map(str, row.differs.values()),
+                str(max(map(len, row.values.values()), default=0)),
+                *(row.cell(figure) for figure in FIGURES[task]),
+            ]
+            for row in mine
+        ]
+        yield f"{task}, {data}", head, lines
