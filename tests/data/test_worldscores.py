@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -61,6 +62,23 @@ def test_probabilities_are_those_found_by_hand() -> None:
 def test_choices_are_those_found_by_hand(truth: str, distractors: list[str], nll: float, pmi: float) -> None:
     found = best_cloze(WORLD, [ClozeItem(sequel("ran", truth), tuple(sequel(verb) for verb in distractors))])
     assert found == {"nll": nll, "pmi": pmi, "items": 1, "impossible": 0}
+
+
+def test_rounding_breaks_no_tie() -> None:
+    """Every event is drawn alike, so the order of a sequel makes no difference but to the last bits."""
+    step = "ran*.1 sat*.3 hid*.7 fell*1.3 | man | - | - |"
+    alike = World.parse(
+        f"pool men he him = adam\nscenario s\nrole hero = men : hero\nstart A\nA {step} B\nB {step} A\n"
+    )
+    orders = [sequel(*verbs) for verbs in itertools.permutations(("ran", "sat", "hid", "fell"))]
+    logs = {alike.log_prob([Event(*words) for words in order]) for order in orders}
+    assert len(logs) > 1
+    items = [
+        ClozeItem((*sequel("ran"), *truth), tuple(order for order in orders if order != truth))
+        for truth in orders
+    ]
+    for item in items:
+        assert best_cloze(alike, [item])["nll"] == best_cloze(alike, [item])["pmi"] == 1 / len(orders)
 
 
 def test_what_the_world_cannot_tell_is_left_to_chance() -> None:

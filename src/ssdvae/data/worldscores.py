@@ -43,9 +43,8 @@ def best_cloze(world: World, items: Sequence[ClozeItem]) -> dict[str, float]:
     right = {"nll": 0.0, "pmi": 0.0}
     impossible = 0
     for item in items:
-        nll = [
-            _log_prob(world, (item.seed, *option)) for option in item.options
-        ]  # + log p(e), as all options
+        # log p(e, c) will do: log p(e) is the same for all options.
+        nll = [_log_prob(world, (item.seed, *option)) for option in item.options]
         pmi = [
             # Where the sequel cannot follow the seed, it may be impossible by itself too: −∞, not NaN.
             log_p - _log_prob(world, option, unseen=1) if log_p > -math.inf else log_p
