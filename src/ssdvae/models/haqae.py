@@ -56,7 +56,9 @@ class HAQAE(EventModel):
         self.encoder = Bidirectional(self.reader.width, config.hidden, config.layers)
         self.root = nn.Parameter(0.1 * torch.randn(width))
         self.queries = nn.ModuleList(Query(hidden, width) for _ in range(config.latents))
-        self.codebooks = nn.Parameter(0.1 * torch.randn(config.latents, config.codes, width))
+        # Close to zero, like the first queries: far-away codes would never be chosen, but for a few.
+        first = (2 * torch.rand(config.latents, config.codes, width) - 1) / config.codes
+        self.codebooks = nn.Parameter(first)
         self.widen = nn.Linear(width, config.hidden)
         self.decoder = GuidedDecoder(config, self.reader.width, len(vocabulary))
         self.use: Tensor

@@ -1,0 +1,159 @@
+"""The cloze, against the exact distribution of the embedded world and against models that know nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from ssdvae.config import EvaluateSettings, ModelSettings, PrepareSettings
+from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.cloze import ClozeBuilder, ClozeItem, ClozeTask
+from ssdvae.data.events import MISSING, Event
+from ssdvae.data.storyworld import World
+from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
+from ssdvae.data.worldscores import best_cloze
+from ssdvae.errors import UserError
+from ssdvae.evaluation.cloze import credits, interval, score_cloze
+from ssdvae.models.decoder import Plan
+from ssdvae.models.latent import Sampler
+from ssdvae.models.rnnlm import RNNLM
+from tests.toys import WORDS, toy_model
+
+SETTINGS = EvaluateSettings(cloze_seeds=4, eval_batch=30)
+
+
+class Oracle(RNNLM):
+    """The embedded world itself, in the place of a model."""
+
+    def __init__(self, words: list[str]) -> None:
+        config = ModelSettings(model="rnnlm", hidden=1, embedding=1)
+        super().__init__(config, Vocabulary(words, [1] * len(words)), Inventory(["F"], [1]))
+        self.world = World.embedded()
+
+    def plan(
+        self,
+        batch: Batch,
+        observed: Int[Tensor, "B N"],
+        chain: Bool[Tensor, "B N"],
+        sampler: Sampler,
+        noise: Noise,
+    ) -> Plan:
+        return Plan(torch.zeros(len(batch), 0, 0), batch.mask[:, :0])
+
+    def continuations(
+        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E 4"]
+    ) -> Float[Tensor, "B O"]:
+        return torch.tensor(
+            [
+                [self._log_prob([*seed, *option]) - self._log_prob(seed) for option in several]
+                for seed, several in zip(seeds.tokens.tolist(), options.tolist(), strict=True)
+            ],
+            dtype=torch.float64,
+        )
+
+    def _log_prob(self, events: list[list[int]]) -> float:
+        named = ([self.vocabulary.name(word) for word in event] for event in events)
+        return max(self.world.log_prob([Event(*words) for words in named]), -1e6)
+
+
+@cache
+def world_items() -> list[ClozeItem]:
+    settings = PrepareSettings(cloze_items=40)
+    builder = ClozeBuilder(settings)
+    for document in World.embedded().documents(120, seed=4):
+        builder.add(document.id, [event.words for event in document.events])
+    return builder.items()
+
+
+@pytest.fixture
+def oracle() -> Oracle:
+    return Oracle([MISSING, UNKNOWN, *sorted(World.embedded().words)])
+
+
+def toy_task(items: int = 12, options: int = 6) -> ClozeTask:
+    draw = np.random.default_rng(0)
+    seeds = draw.integers(2, WORDS, (items, 4)).astype(np.int32)
+    return ClozeTask(seeds, draw.integers(2, WORDS, (items, options, 5, 4)).astype(np.int32), 1, 0)
+
+
+def test_the_exact_model_scores_the_exact_best(oracle: Oracle) -> None:
+    items = world_items()
+    task = ClozeTask.of(items, oracle.vocabulary, lowercase=False)
+    scores = score_cloze(oracle, task, SETTINGS)
+    best = best_cloze(oracle.world, items)
+    assert scores.summary(1)["cloze_nll"] == pytest.approx(best["nll"])
+    # With all other seeds, the mean over seeds is the marginal but for the draw of the seeds.
+    every = score_cloze(oracle, task, dataclasses.replace(SETTINGS, cloze_seeds=len(items)))
+    assert every.summary(1)["cloze_pmi"] == pytest.approx(best["pmi"], abs=2 / len(items))
+    assert best["nll"] > 0.8
+
+
+def test_pmi_is_the_log_ratio_to_the_mean_over_other_seeds(oracle: Oracle) -> None:
+    """By its definition, one item at a time: an item's own seed is no other."""
+    task = ClozeTask.of(world_items()[:6], oracle.vocabulary, lowercase=False)
+    scores = score_cloze(oracle, task, dataclasses.replace(SETTINGS, cloze_seeds=100))
+    for item in range(6):
+        for option in range(6):
+            events = task.options[item, option].tolist()
+            logs = [
+                oracle._log_prob([seed, *events]) - oracle._log_prob([seed]) for seed in task.seeds.tolist()
+            ]
+            others = np.delete(np.array(logs), item)
+            expected = logs[item] - np.logaddexp.reduce(others) + np.log(5)
+            assert scores.nll[item, option] == pytest.approx(logs[item])
+            assert scores.pmi[item, option] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["ssdvae", "rnnlm", "haqae"])
+def test_the_order_of_the_options_is_never_used(name: str) -> None:
+    """Nor that of the items, nor how many are scored at once."""
+    model, task = toy_model(name), toy_task()
+    settings = dataclasses.replace(SETTINGS, cloze_seeds=100)
+    before = score_cloze(model, task, settings)
+    order, rows = [3, 0, 5, 1, 4, 2], np.random.default_rng(1).permutation(12)
+    moved = dataclasses.replace(task, seeds=task.seeds[rows], options=task.options[rows][:, order])
+    after = score_cloze(model, moved, dataclasses.replace(settings, eval_batch=7))
+    for name in ("nll", "pmi"):
+        np.testing.assert_allclose(getattr(after, name), getattr(before, name)[rows][:, order], rtol=1e-9)
+
+
+def test_a_model_that_knows_nothing_scores_chance() -> None:
+    model = toy_model()
+    for parameter in model.parameters():
+        torch.nn.init.zeros_(parameter)
+    scores = score_cloze(model, toy_task(), SETTINGS).summary(1)
+    assert scores["cloze_nll"] == scores["cloze_pmi"] == pytest.approx(scores["cloze_chance"])
+    assert scores["cloze_chance"] == 1 / 6
+
+
+def test_equal_options_share_the_credit() -> None:
+    assert credits(np.array([[2.0, 2.0, 1.0], [3.0, 1.0, 1.0], [0.0, 1.0, 1.0]])).tolist() == [0.5, 1, 0]
+    task = toy_task()
+    task.options[:, 1] = task.options[:, 0]
+    scores = score_cloze(toy_model(), task, SETTINGS)
+    assert set(credits(scores.nll)) <= {0.0, 0.5}
+    assert set(credits(scores.pmi)) <= {0.0, 0.5}
+
+
+def test_the_interval_holds_the_mean_and_shrinks_with_the_items() -> None:
+    draw = np.random.default_rng(0)
+    widths = []
+    for items in (50, 5000):
+        credit = (draw.random(items) < 0.4).astype(float)
+        low, high = interval(credit, seed=1)
+        assert low < credit.mean() < high
+        # The normal approximation, which holds for shares away from 0 and 1.
+        assert high - low == pytest.approx(2 * 1.96 * credit.std() / items**0.5, rel=0.15)
+        widths.append(high - low)
+    assert widths[1] < widths[0] / 5
+
+
+def test_one_item_has_no_other_seeds() -> None:
+    with pytest.raises(UserError, match="at least 2 items"):
+        score_cloze(toy_model(), toy_task(1), SETTINGS)
