@@ -156,7 +156,7 @@ def prepare(args: Namespace) -> None:
 
     given: dict[Split, Path] = {split: args[split] for split in SPLITS if args[split] is not None}
     if (args.source is None) == (not given):
-        raise UserError("name one file to be split, or three with --train, --valid and --test")
+        raise UserError("name one file to be split, or --train and --test (and perhaps --valid)")
     corpus = write_corpus(
         args.source or given,
         args.out,

@@ -68,6 +68,9 @@ class PrepareSettings(Settings):
 
     events: int = setting(5, "events per document (M): the first ones are kept")
     min_events: int = setting(1, "documents with fewer usable events are left out")
+    single_events: bool = setting(
+        False, "make every event a document by itself (M = 1), as frame prediction needs it"
+    )
     vocabulary: int = setting(40_000, "words (V), the most frequent of the training split")
     frames: int = setting(500, "frames (F), the most frequent of the training split")
     keep_frameless: bool = setting(
@@ -117,6 +120,11 @@ class ModelSettings(Settings):
     attention: Literal["addition", "concatenation"] = setting("addition", "how query and context are joined")
     temperature: float = setting(0.5, "temperature of the Gumbel-Softmax (τ)")
     samples: int = setting(1, "frame chains drawn for each document in training (S)")
+    foresight: float = setting(
+        0.0,
+        "share of the training steps in which the encoder reads only the first events of its documents and "
+        "must foresee the frames of the others, as it does to continue a script; 0 in the paper",
+    )
     entropy_weight: float = setting(0.1, "weight of the entropy of the frames (α_q)")
     frame_weight: float = setting(0.1, "weight of predicting the observed frames (α_c)")
     normalize: Literal["word", "document"] = setting(
@@ -142,6 +150,7 @@ class ModelSettings(Settings):
             self._check(name, getattr(self, name) >= 1, "at least 1")
         self._check("embedding", self.embedding is None or self.embedding >= 1, "at least 1")
         self._check("temperature", self.temperature > 0, "a number above 0")
+        self._check("foresight", 0 <= self.foresight <= 1, "a share from 0 to 1")
         self._check("dropout", 0 <= self.dropout < 1, "a share from 0 to 1")
 
 

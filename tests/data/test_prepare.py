@@ -197,3 +197,28 @@ def test_inventories_survive_saving(tmp_path: Path) -> None:
         (tmp_path / "i.json").write_text(damage)
         with pytest.raises(UserError, match=r"i\.json"):
             Inventory.load(tmp_path / "i.json")
+
+
+def test_every_event_can_be_a_document_by_itself(sources: dict[Split, Path], tmp_path: Path) -> None:
+    """All of them, not only the first M; those without a frame are left out as ever."""
+    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=2, single_events=True))
+    train = corpus.split("train")
+    assert train.ids.to_pylist() == ["a#1", "a#3", "a#4", "c#1"]
+    assert train.tokens.shape == (4, 1, 4)
+    assert [corpus.frames.name(f) for f in train.frames[:, 0]] == ["F", "G", "F", "F"]
+    assert corpus.events == 1
+
+
+def test_without_a_file_validation_is_a_share_of_the_training_file(tmp_path: Path) -> None:
+    train = [document(f"t{i}", "F") for i in range(200)]
+    write_jsonl(tmp_path / "train.jsonl", train)
+    write_jsonl(tmp_path / "test.jsonl", [document("e", "F")])
+    given: dict[Split, Path] = {"train": tmp_path / "train.jsonl", "test": tmp_path / "test.jsonl"}
+    corpus = prepare(given, tmp_path / "out", PrepareSettings(valid_share=0.2, test_share=0.3))
+    parts = {split: set(corpus.split(split).ids.to_pylist()) for split in SPLITS}
+    assert parts["train"] | parts["valid"] == {d.id for d in train}
+    assert not parts["train"] & parts["valid"]
+    assert parts["test"] == {"e"}
+    assert abs(len(parts["valid"]) - 40) < 4 * (200 * 0.2 * 0.8) ** 0.5
+    with pytest.raises(UserError, match="'test'"):
+        prepare({"train": tmp_path / "train.jsonl"}, tmp_path / "other", PrepareSettings())

@@ -421,3 +421,10 @@ def test_the_report_of_what_was_skipped() -> None:
         skipped(DataError("f", line, "x", "y"))
     assert str(skipped) == "skipped 100 bad lines, the first: f, line 7: found x, expected y"
     assert len(skipped.messages) == 5
+
+
+def test_a_line_of_json_may_be_one_event() -> None:
+    lines = b'{"verb": "met", "subj": "she", "frame": "Meeting"}\n{"id": "x", "verb": "left"}\n'
+    first, second = read("a.jsonl", lines)
+    assert first == Document("line-1", (Event("met", "she", frame="Meeting"),))
+    assert second == Document("x", (Event("left"),))

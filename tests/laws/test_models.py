@@ -244,3 +244,21 @@ def test_dropout_is_for_training_only() -> None:
     beliefs = model.infer(batch)
     assert beliefs is not None
     torch.testing.assert_close(beliefs.log_q, model.eval().infer(batch).log_q)  # type: ignore[union-attr]
+
+
+def test_foresight_reads_the_first_events_only_and_foretells_the_frames_of_all() -> None:
+    """In training alone: the encoder never sees the last event, whose words then change no frame."""
+    model, batch = toy_ssdvae(foresight=1.0), toy_batch([4, 4, 4], observe=1)
+    tokens = batch.tokens.clone()
+    tokens[:, -1] = (tokens[:, -1] + 1) % WORDS
+    other = dataclasses.replace(batch, tokens=tokens)
+    model.train()
+    for seed in range(8):
+        first, second = (model(b, noise(3, seed)).terms for b in (batch, other))
+        torch.testing.assert_close(first["frame_nll"], second["frame_nll"])
+        assert (first["reconstruction"] != second["reconstruction"]).all()
+    seen = {model._events_read(batch, noise(3, seed)) for seed in range(50)}
+    assert seen == {1, 2, 3}
+    model.eval()
+    first, second = (model(b, noise(3)).terms for b in (batch, other))
+    assert (first["frame_nll"] != second["frame_nll"]).all()

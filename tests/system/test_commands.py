@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
+import ssdvae
 from ssdvae.cli import main
 
 KEYS = {"ppl", "ppl_official", "ppl_bound", "frame_accuracy", "words", "documents"}
@@ -30,7 +33,7 @@ def run(*words: object) -> subprocess.CompletedProcess[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A world, a corpus of it and a run on that."""
     folder = tmp_path_factory.mktemp("road")
-    assert main(["world", str(folder / "events.jsonl.gz"), "--documents", "200", "--seed", "5"]) == 0
+    assert main(["world", str(folder / "events.jsonl.gz"), "--documents", "300", "--seed", "5"]) == 0
     corpus = ["prepare", str(folder / "events.jsonl.gz"), "--out", str(folder / "corpus"), "--preset", "tiny"]
     assert main([*corpus, "--valid-share", "0.2", "--test-share", "0.1"]) == 0
     assert main(["train", str(folder / "corpus"), "--out", str(folder / "run"), *TINY]) == 0
@@ -64,6 +67,63 @@ def test_evaluate_prints_one_json_object_and_nothing_else(folder: Path) -> None:
     assert scores["words"] == 4 * corpus["splits"]["valid"]["events"]
     assert 1 < scores["ppl"] < 2 * corpus["words"]
     assert 0 <= scores["frame_accuracy"] <= 1
+
+
+def test_evaluate_keeps_its_figures_with_what_is_needed_to_trust_them(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """scores.json: one entry for each task and data, the newest; nothing of another task is lost."""
+    run_folder, cloze = str(shutil.copytree(folder / "run", tmp_path / "run")), folder / "corpus" / "cloze"
+    (tmp_path / "run" / "scores.json").unlink(missing_ok=True)
+    shutil.copy(cloze / "valid.txt", tmp_path / "mine.txt")
+    common = ["evaluate", run_folder, "--json", "--bound-samples=3", "--cloze-seeds=3"]
+    assert main([*common, "--details", str(tmp_path / "details.jsonl")]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert main([*common, "--tasks=cloze", "--cloze", str(tmp_path / "mine.txt")]) == 0
+    assert main([*common, "--tasks=perplexity", "--split=test"]) == 0
+    kept = json.loads((tmp_path / "run" / "scores.json").read_text())
+    assert [(m["task"], m["data"]) for m in kept] == [
+        ("perplexity", "valid"),
+        ("frames", "valid"),
+        ("cloze", "valid"),
+        ("cloze", str(tmp_path / "mine.txt")),
+        ("perplexity", "test"),
+    ]
+    manifest = json.loads((folder / "corpus" / "manifest.json").read_text())
+    by_name = {(m["task"], m["data"]): m for m in kept}
+    assert by_name["perplexity", "valid"]["sha256"] == manifest["sha256"]["valid.arrow"]
+    assert by_name["cloze", "valid"]["sha256"] == manifest["sha256"]["cloze/valid.txt"]
+    assert by_name["cloze", "valid"]["scores"] == by_name["cloze", str(tmp_path / "mine.txt")]["scores"]
+    assert by_name["cloze", "valid"]["items"] == manifest["cloze"]["valid"]
+    for m in kept:
+        assert m["version"] == ssdvae.__version__
+        assert m["settings"]["bound_samples"] == 3
+        assert len(m["model_sha256"]) == 64
+    assert {k: v for m in kept[:3] for k, v in m["scores"].items()} == first
+    lines = [json.loads(line) for line in (tmp_path / "details.jsonl").read_text().splitlines()]
+    assert len(lines) == first["cloze_items"]
+    assert sum(line["credit"]["pmi"] for line in lines) / len(lines) == pytest.approx(first["cloze_pmi"])
+
+
+def test_scores_are_averaged_over_the_runs_that_differ_in_their_seed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = {"a": (1, 0.9, 10.0), "b": (2, 0.9, 14.0), "c": (1, 0.2, 20.0)}
+    for name, (seed, observe, ppl) in figures.items():
+        copy = shutil.copytree(folder / "run", tmp_path / name)
+        config = yaml.safe_load((copy / "config.yaml").read_text()) | {"seed": seed, "observe": observe}
+        (copy / "config.yaml").write_text(yaml.safe_dump(config))
+        assert main(["evaluate", str(copy), "--tasks=perplexity", "--bound-samples=1"]) == 0
+        measured = json.loads((copy / "scores.json").read_text())
+        measured[0]["scores"]["ppl"] = ppl
+        (copy / "scores.json").write_text(json.dumps(measured[:1]))
+    capsys.readouterr()
+    assert main(["scores", *(str(tmp_path / name) for name in figures), "--markdown"]) == 0
+    shown = capsys.readouterr().out
+    assert "| ssdvae | 0.9 | 2 | 12.0 ± 2.8 |" in shown  # the deviation of 10 and 14 is √8
+    assert "| ssdvae | 0.2 | 1 | 20.0 |" in shown
+    assert main(["scores", str(tmp_path / "c")]) == 0
+    assert "20.0" in capsys.readouterr().out
 
 
 def test_evaluate_repeats_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,8 +179,8 @@ MISTAKES = {
     "not a run": ("evaluate .", "config.yaml"),
     "a bad line": ("import bad.jsonl --out out.jsonl", "bad.jsonl, line 2"),
     "an empty file": ("prepare empty.jsonl --out out", "no event of the training split"),
-    "one split only": ("prepare --train bad.jsonl --out out", "'valid'"),
-    "nothing to prepare": ("prepare --out out", "--train, --valid and --test"),
+    "one split only": ("prepare --train bad.jsonl --out out", "'test'"),
+    "nothing to prepare": ("prepare --out out", "--train and --test"),
     "nothing to train": ("train", "--resume"),
     "no such model": ("train CORPUS --out out --model vae", "there are: ssdvae, rnnlm"),
     "a chance above one": ("train CORPUS --out out --observe 1.5", "--observe"),
@@ -132,6 +192,12 @@ MISTAKES = {
     "settings for a resumed run": ("train --resume RUN --epochs 9", "takes nothing else"),
     "an odd name": ("world out.csv", ".jsonl"),
     "no documents": ("world out.jsonl --documents 0", "at least 1"),
+    "an unknown task": ("evaluate RUN --tasks cloze,poetry", "perplexity, frames, cloze"),
+    "no such cloze file": ("evaluate RUN --tasks cloze --cloze nowhere.txt", "nowhere.txt"),
+    "a bad cloze file": ("evaluate RUN --tasks cloze --cloze bad.txt", "bad.txt, line 2"),
+    "a cloze file of other words": ("evaluate RUN --tasks cloze --cloze odd.txt", "knows no word"),
+    "details of nothing": ("evaluate RUN --tasks frames --details d.jsonl", "--details"),
+    "scores of nothing": ("scores CORPUS", "config.yaml"),
     "an odd format": ("import bad.jsonl --out out.jsonl --format xml", "jsonl, csv"),
 }
 
@@ -148,6 +214,9 @@ def test_a_mistake_is_a_message(
     (tmp_path / "bad.jsonl").write_text('{"id": "a", "events": []}\n{"id": "b"\n')
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "odd.yaml").write_text("hiden: 3\n")
+    event = "a b c d"
+    (tmp_path / "bad.txt").write_text(f"{event} <TUP> {event} <DIST> {event}\n{event} <DIST> {event}\n")
+    (tmp_path / "odd.txt").write_text(f"{event} <TUP> {event} <DIST> {event}\n" * 2)
     before = sorted(tmp_path.iterdir())
     words, expected = MISTAKES[name]
     words = words.replace("CORPUS", str(folder / "corpus")).replace("RUN", str(folder / "run"))

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +83,34 @@ class _Source:
     def paths(self) -> list[Path]:
         return [self.sources] if isinstance(self.sources, Path) else list(self.sources.values())
 
+    def path(self, split: Split) -> Path:
+        """The file of a split; without one of its own, validation is a share of the training file."""
+        if isinstance(self.sources, Path):
+            return self.sources
+        return self.sources.get(split) or self.sources["train"]
+
+    def belongs(self, id: str, split: Split) -> bool:
+        """Whether a document of that file is in the split."""
+        if isinstance(self.sources, Path):
+            return split_of(id, self.settings) == split
+        if split == "test" or "valid" in self.sources:
+            return True
+        return split_of(id, replace(self.settings, test_share=0.0)) == split
+
     def read(self, split: Split, label: str) -> Iterator[Document]:
-        path = self.sources if isinstance(self.sources, Path) else self.sources[split]
+        path = self.path(split)
         skipped = Skipped() if self.skip_bad else None
         if skipped is not None:
             self.skipped[str(path)] = skipped
         documents = read_documents(path, format=self.format, skip_bad=skipped)
         for document in self.progress(documents, f"{label} {split}"):
-            if not isinstance(self.sources, Path) or split_of(document.id, self.settings) == split:
+            if not self.belongs(document.id, split):
+                continue
+            if not self.settings.single_events:
                 yield document
+                continue
+            for number, event in enumerate(document.events, start=1):
+                yield Document(f"{document.id}#{number}", (event,))
 
 
 def prepare(
@@ -102,14 +122,20 @@ def prepare(
     skip_bad: bool = False,
     progress: Progress = lambda documents, _: documents,
 ) -> Corpus:
-    """Write a corpus folder from one file, split by document id, or from one file for each split.
+    """Write a corpus folder from one file, split by document id, or from one file for each split;
+
+    without one for validation, that is a share of the training file.
 
     Vocabularies are counted on the training split only. The folder appears when it is complete.
     """
     settings = settings or PrepareSettings()
-    if not isinstance(sources, Path) and (missing := [s for s in SPLITS if s not in sources]):
+    if settings.single_events:
+        settings = replace(settings, events=1, min_events=1, cloze_items=0)
+    needed: tuple[Split, ...] = ("train", "test")
+    if not isinstance(sources, Path) and (missing := [split for split in needed if split not in sources]):
         raise UserError(
-            f"no file for the split {missing[0]!r}; give one file to be split, or one for each split"
+            f"no file for the split {missing[0]!r}; give one file to be split, or one for training, one for "
+            "testing and perhaps one for validation"
         )
     if out.exists():
         raise UserError(f"{out} is already there; remove it, or choose another --out")

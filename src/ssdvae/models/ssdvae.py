@@ -26,17 +26,29 @@ class SSDVAE(EventModel):
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
         """The paper's objective: −L_w − α_q·L_q + α_c·L_c, each the mean over S chains."""
-        inputs = self.reader(batch.tokens)
-        hidden = self.encoder.read(inputs, batch.mask)
+        inputs, sampler = self.reader(batch.tokens), relaxed(self.config.temperature)
+        seen = batch.mask[:, : self._events_read(batch, noise)]
+        hidden = self.encoder.read(inputs[:, : seen.shape[1]], seen)
         chains = []
         for _ in range(self.config.samples):
-            posterior = self._chain(hidden, batch, relaxed(self.config.temperature), noise)
+            posterior = self.encoder(
+                hidden, seen, self.frame_embedding, batch.observed, batch.mask, sampler, noise
+            )
             words = self.log_probs(batch, self._plan(posterior), inputs)
             chains.append(
                 (words.sum((1, 2)), posterior.entropy(batch.observed), posterior.frame_nll(batch.observed))
             )
         elbo = Elbo(*(torch.stack(term).mean(0) for term in zip(*chains, strict=True)))
         return Loss(elbo.loss(self.config, batch.words), vars(elbo))
+
+    def _events_read(self, batch: Batch, noise: Noise) -> int:
+        """How many events the encoder reads: all of them, but for the steps that train its foresight."""
+        events = batch.mask.shape[1]
+        if not self.training or self.config.foresight == 0 or events == 1:
+            return events
+        # One choice for the whole batch, which all processes draw alike.
+        chance, place = torch.rand(2, generator=noise.generator).tolist()
+        return 1 + int(place * (events - 1)) if chance < self.config.foresight else events
 
     def plan(
         self,

@@ -1,4 +1,4 @@
-"""JSON Lines: one document per line."""
+"""JSON Lines: one document per line, or one event, which is then a document by itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_jsonl(path: Path, report: Report) -> Iterator[Document]:
         if not text.strip():
             continue
         try:
-            document = _document(text)
+            document = _document(text, number)
         except Malformed as error:
             # The two other ways to lay out JSON, of which the first line is all that can be understood.
             spread = number == 1 and text.strip() in ("[", "{")
@@ -29,12 +29,14 @@ def read_jsonl(path: Path, report: Report) -> Iterator[Document]:
             yield document
 
 
-def _document(text: str) -> Document:
+def _document(text: str, number: int) -> Document:
     try:
         record = json.loads(text)
         # Half a surrogate pair can be escaped in JSON, but such a word could never be written again.
         if "\\ud" in text.lower():
             json.dumps(record, ensure_ascii=False).encode()
+        if isinstance(record, dict) and "verb" in record and "events" not in record:
+            record = {"id": record.get("id", f"line-{number}"), "events": [record]}
         return document_from_record(record)
     except json.JSONDecodeError as error:
         raise Malformed(f"{error.msg} at column {error.colno}", EXPECTED) from error
