@@ -10,7 +10,7 @@ content of ``storyworld.txt`` (which explains its own format; ``worldtext`` read
       verb          ~ p(verb | frame(z_m)), or as the scenario has it
       subj, obj     ~ p(· | s, z_m): plain words, the missing word, or the mention of a role
       mod           ~ p(mod | s, z_m)
-    mention of r    its filler's name (.5), a noun of the role (.3) or a pronoun (.2)
+    mention of r    its filler's name (.2), a noun of the role (.45) or a pronoun (.35)
 
 A state is one step of the scenario or of the coda, and has one frame; a scenario has a frame at most once,
 and the coda, a shared chain of general frames, takes over where a scenario has no more to tell. So the
@@ -44,7 +44,7 @@ Array = NDArray[np.float64]
 LENGTHS = range(4, 9)
 """The numbers of events of a document, all equally likely."""
 
-SHARES = {"name": 0.5, "noun": 0.3, "pronoun": 0.2}
+SHARES = {"name": 0.2, "noun": 0.45, "pronoun": 0.35}
 """How a role is mentioned; where a pool has no pronoun, the other two in proportion."""
 
 SUBJ, OBJ = SLOTS.index("subj"), SLOTS.index("obj")

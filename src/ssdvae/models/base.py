@@ -15,7 +15,6 @@ from jaxtyping import Bool, Float, Int
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.nn import functional
 
 from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
@@ -25,10 +24,8 @@ from ssdvae.errors import DataError, UserError
 from ssdvae.models.card import model_card
 from ssdvae.models.decoder import Decoder, Plan
 from ssdvae.models.latent import Sampler, relaxed
+from ssdvae.models.output import linear_cross_entropy
 from ssdvae.models.recurrent import WordReader, full_precision
-
-ROWS = 2048
-"""Words whose logits are held at once when nothing is learned from them: V floats each."""
 
 FILES = ("config.json", "model.safetensors", "vocab.json", "frames.json")
 
@@ -249,12 +246,5 @@ def log_likelihood(
 ) -> Float[Tensor, "B M 4"]:
     """log softmax(output(joined))[word], computed only at real words; 0 at padding."""
     rows, words = joined[batch.mask].flatten(0, 1), batch.tokens[batch.mask].flatten()
-    # Without gradients the logits of a part can be forgotten before the next.
-    parts = 1 if torch.is_grad_enabled() else max(1, -(-len(rows) // ROWS))
-    nll = torch.cat(
-        [
-            functional.cross_entropy(full_precision(output(part)), target, reduction="none")
-            for part, target in zip(rows.chunk(parts), words.chunk(parts), strict=True)
-        ]
-    )
+    nll = linear_cross_entropy(rows, output.weight, output.bias, words)
     return nll.new_zeros(batch.tokens.shape).masked_scatter(batch.mask[..., None], -nll)
