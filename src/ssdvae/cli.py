@@ -17,6 +17,7 @@ from ssdvae.config import (
     PRESETS,
     SPLITS,
     EvaluateSettings,
+    ExtractSettings,
     PrepareSettings,
     Settings,
     Split,
@@ -140,6 +141,34 @@ def import_(args: Namespace) -> None:
         say(str(skipped))
 
 
+def extract_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("sources", nargs="+", type=Path, help="files or folders of text, parsed or not")
+    parser.add_argument("--out", type=Path, required=True, help="file to write (.jsonl or .jsonl.gz)")
+    parser.add_argument(
+        "--format",
+        default=None,
+        help="text, csv, jsonl, parquet, wikiextractor, megawika, conllu or concrete; by default as named",
+    )
+    add_settings(parser, ExtractSettings, {})
+
+
+def extract(args: Namespace) -> None:
+    from ssdvae.extraction.extract import extract as write_events
+
+    done = write_events(
+        args.sources,
+        _json_lines(args.out),
+        ExtractSettings.of(vars(args)),
+        format=args.format,
+        progress=lambda chunks: counted(chunks, "extracting", size=lambda chunk: chunk.read),
+    )
+    if done.resumed:
+        say(f"went on after {done.resumed:,} documents that were done before")
+    say(f"wrote {done.documents:,} documents with {done.events:,} events to {args.out}")
+    if done.skipped.count:
+        say(str(done.skipped))
+
+
 def prepare_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "source", nargs="?", type=Path, default=None, help="one file, to be split by document id"
@@ -243,6 +272,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable
         world,
     ),
     "import": ("turn files of events into JSON lines", import_flags, import_),
+    "extract": ("find the events of texts, parsed or not", extract_flags, extract),
     "prepare": ("make a corpus folder from documents", prepare_flags, prepare),
     "train": ("train a model on a corpus folder", train_flags, train),
     "evaluate": ("measure a trained model", evaluate_flags, evaluate),
