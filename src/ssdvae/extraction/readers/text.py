@@ -153,11 +153,13 @@ def parse_text(id: str, text: str, settings: ExtractSettings, paragraph: str = r
     parser = load_parser(settings)
     trees: list[Tree] = []
     start = 0
-    for end in (*(match.start() for match in re.finditer(paragraph, text)), len(text)):
+    for end, next_start in (*(match.span() for match in re.finditer(paragraph, text)), (len(text),) * 2):
         piece = text[start:end]
         if piece.strip():
-            trees += trees_of(parser(piece), start)
-        start = end
+            # spaCy takes space at the beginning for a word.
+            indent = len(piece) - len(piece.lstrip())
+            trees += trees_of(parser(piece.strip()), start + indent)
+        start = next_start
     return Parsed(id, text, tuple(trees))
 
 
