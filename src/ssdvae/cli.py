@@ -16,6 +16,7 @@ from ssdvae import __version__
 from ssdvae.config import (
     PRESETS,
     SPLITS,
+    AnnotateSettings,
     EvaluateSettings,
     ExtractSettings,
     PrepareSettings,
@@ -169,6 +170,53 @@ def extract(args: Namespace) -> None:
         say(str(done.skipped))
 
 
+def annotate_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("source", type=Path, help="file of events in any known format")
+    parser.add_argument(
+        "--frames",
+        required=True,
+        help="framenet17, framenet15 or a folder of FrameNet; events with frames (.jsonl) to learn from; "
+        "a lexicon (.csv, .json); a folder that --save made; or frame-semantic-transformer",
+    )
+    parser.add_argument("--out", type=Path, required=True, help="file to write (.jsonl or .jsonl.gz)")
+    parser.add_argument("--save", type=Path, default=None, help="folder for the classifier that was learned")
+    parser.add_argument(
+        "--candidates", type=Path, default=None, help="lexicon of further frames, when learning from events"
+    )
+    parser.add_argument(
+        "--relations", type=Path, default=None, help="JSON list of relations between frames, to be kept"
+    )
+    _input_format(parser)
+    add_settings(parser, AnnotateSettings, {})
+
+
+def annotate(args: Namespace) -> None:
+    from ssdvae.data.readers import Skipped
+    from ssdvae.extraction.annotate import annotate as write_frames
+    from ssdvae.extraction.annotate import load_annotator
+
+    out, skipped = _json_lines(args.out), Skipped() if args.skip_bad else None
+    annotator = load_annotator(
+        args.frames, save=args.save, candidates=args.candidates, relations=args.relations
+    )
+    done = write_frames(
+        args.source,
+        out,
+        annotator,
+        AnnotateSettings.of(vars(args)),
+        format=args.format,
+        skip_bad=skipped,
+        progress=lambda documents: counted(documents, "annotating"),
+    )
+    say(f"wrote {done.documents:,} documents with {done.events:,} events to {out}")
+    say(
+        f"{done.framed:,} events got a frame and {done.kept:,} had one; latent are {done.uncertain:,} "
+        f"below the threshold and {done.unknown:,} of verbs without a known frame"
+    )
+    if skipped is not None:
+        say(str(skipped))
+
+
 def prepare_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "source", nargs="?", type=Path, default=None, help="one file, to be split by document id"
@@ -273,6 +321,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable
     ),
     "import": ("turn files of events into JSON lines", import_flags, import_),
     "extract": ("find the events of texts, parsed or not", extract_flags, extract),
+    "annotate": ("give events their frames, each with its probability", annotate_flags, annotate),
     "prepare": ("make a corpus folder from documents", prepare_flags, prepare),
     "train": ("train a model on a corpus folder", train_flags, train),
     "evaluate": ("measure a trained model", evaluate_flags, evaluate),
