@@ -157,21 +157,24 @@ class Transformer:
         self.model: Any = FrameSemanticTransformer()
 
     def guess(self, document: Document) -> list[Guess | None]:
-        texts: dict[tuple[int, str], dict[int, str]] = {}
-        for event in document.events:
-            if event.origin is None or event.origin.text is None or event.origin.text_start is None:
-                raise UserError(
-                    f"document {document.id!r} has events without their sentence, which {TRANSFORMER} reads\n"
-                    "extract them with --keep-text"
-                )
-            texts[event.origin.text_start, event.origin.text] = {}
-        results = self.model.detect_frames_bulk([text for _, text in texts]) if texts else []
-        for key, result in zip(list(texts), results, strict=True):
-            texts[key] = {frame.trigger_location: frame.name for frame in result.frames}
-        guesses: list[Guess | None] = []
-        for event in document.events:
-            origin = event.origin
-            assert origin is not None and origin.text is not None and origin.text_start is not None
-            frame = texts[origin.text_start, origin.text].get(origin.start - origin.text_start)
-            guesses.append(None if frame is None else (frame, None))
-        return guesses
+        keys = [self._sentence(document.id, event) for event in document.events]
+        sentences = list(dict.fromkeys((start, text) for start, text, _ in keys))
+        results = self.model.detect_frames_bulk([text for _, text in sentences]) if sentences else []
+        frames = {
+            (sentence, frame.trigger_location): frame.name
+            for sentence, result in zip(sentences, results, strict=True)
+            for frame in result.frames
+        }
+        guesses = [frames.get(((start, text), place)) for start, text, place in keys]
+        return [None if frame is None else (frame, None) for frame in guesses]
+
+    @staticmethod
+    def _sentence(id: str, event: Event) -> tuple[int, str, int]:
+        """Where the sentence of an event begins, what it says, and where in it the verb stands."""
+        origin = event.origin
+        if origin is None or origin.text is None or origin.text_start is None:
+            raise UserError(
+                f"document {id!r} has events without their sentence, which {TRANSFORMER} reads\n"
+                "extract them with --keep-text"
+            )
+        return origin.text_start, origin.text, origin.start - origin.text_start

@@ -18,9 +18,11 @@ INDEXES = ["frRelation.xml", "frameIndex.xml", "fulltextIndex.xml", "luIndex.xml
 
 # Where a noun phrase goes on after its head: "the man [in the boat]", "a boat [that sank]".
 AFTER_HEAD = frozenset(
-    ("of", "in", "on", "at", "to", "from", "by", "with", "for", "about", "into", "over", "under", "between")
-    + ("among", "against", "during", "without", "within", "that", "which", "who", "whom", "whose", "where")
-    + ("when", "as", "than", "and", "or")
+    (
+        *("of", "in", "on", "at", "to", "from", "by", "with", "for", "about", "into", "over", "under"),
+        *("between", "among", "against", "during", "without", "within", "than", "as", "and", "or"),
+        *("that", "which", "who", "whom", "whose", "where", "when"),
+    )
 )
 
 
@@ -33,11 +35,16 @@ def open_framenet(name: str) -> Any:
     """NLTK's reader of a release: ``framenet17``, ``framenet15``, the newer one there is, or a folder."""
     try:
         import nltk.corpus
+        import nltk.data
         from nltk.corpus.reader.framenet import FramenetCorpusReader
     except ImportError as error:
         raise not_installed("nltk", "framenet", "reading FrameNet") from error
     if name not in ("framenet", *RELEASES):
-        return FramenetCorpusReader(name, INDEXES)
+        # NLTK reads only what is in its data folders; one that the user names is made such a folder.
+        folder = str(Path(name).resolve())
+        if folder not in nltk.data.path:
+            nltk.data.path.append(folder)
+        return FramenetCorpusReader(folder, INDEXES)
     wanted = list(RELEASES) if name == "framenet" else [name]
     for release in wanted:
         reader = getattr(nltk.corpus, RELEASES[release][0])
