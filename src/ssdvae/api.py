@@ -1,7 +1,9 @@
 """What ``import ssdvae`` offers: the commands as functions.
 
 import ssdvae
-corpus = ssdvae.prepare("events.jsonl", "corpus", preset="tiny")
+ssdvae.extract("stories", "events.jsonl")
+ssdvae.annotate("events.jsonl", "framed.jsonl", frames="verbs.csv")
+corpus = ssdvae.prepare("framed.jsonl", "corpus", preset="tiny")
 run = ssdvae.train(corpus, "runs/first", preset="tiny", observe=0.9)
 model = ssdvae.load("runs/first")
 ssdvae.evaluate("runs/first", split="valid")["ppl_bound"]
@@ -26,6 +28,7 @@ from ssdvae.config import (
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
+from ssdvae.data.files import check_there
 from ssdvae.errors import UserError
 from ssdvae.evaluation import perplexity
 from ssdvae.extraction import annotate as annotating
@@ -74,9 +77,10 @@ def annotate(
     **settings: Any,
 ) -> annotating.Annotated:
     """Write the documents of a file again, with the frames that an annotator finds probable enough."""
+    chosen = AnnotateSettings(**settings)
+    check_there(source)
     save, candidates, relations = (Path(p) if p else None for p in (save, candidates, relations))
     annotator = annotating.load_annotator(str(frames), save=save, candidates=candidates, relations=relations)
-    chosen = AnnotateSettings(**settings)
     return annotating.annotate(Path(source), Path(out), annotator, chosen, format=format)
 
 

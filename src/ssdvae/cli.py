@@ -191,11 +191,15 @@ def annotate_flags(parser: Parser, argv: Sequence[str]) -> None:
 
 
 def annotate(args: Namespace) -> None:
+    from ssdvae.data.files import check_there
     from ssdvae.data.readers import Skipped
     from ssdvae.extraction.annotate import annotate as write_frames
     from ssdvae.extraction.annotate import load_annotator
 
     out, skipped = _json_lines(args.out), Skipped() if args.skip_bad else None
+    # Looked at before anything is learned, which takes a while.
+    settings = AnnotateSettings.of(vars(args))
+    check_there(args.source)
     annotator = load_annotator(
         args.frames, save=args.save, candidates=args.candidates, relations=args.relations
     )
@@ -203,7 +207,7 @@ def annotate(args: Namespace) -> None:
         args.source,
         out,
         annotator,
-        AnnotateSettings.of(vars(args)),
+        settings,
         format=args.format,
         skip_bad=skipped,
         progress=lambda documents: counted(documents, "annotating"),

@@ -21,9 +21,11 @@ def spacy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fix_random_seed(0)
     nlp = spacy.blank("en")
     examples = []
+    lemmas: dict[str, str] = {}
     for _, tree, _ in CONSTRUCTIONS.values():
         rows = rows_of(tree)
         root = next(place for place, row in enumerate(rows) if row[3] == "0")
+        lemmas |= {row[0].lower(): row[1] for row in rows}
         rows.append([".", ".", "PUNCT", str(root + 1), "punct"])
         gold = Doc(
             nlp.vocab,
@@ -41,6 +43,9 @@ def spacy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         random.Random(epoch).shuffle(examples)
         for start in range(0, len(examples), 7):
             nlp.update(examples[start : start + 7])
+    ruler = nlp.add_pipe("attribute_ruler")
+    for form, lemma in lemmas.items():
+        ruler.add([[{"LOWER": form}]], {"LEMMA": lemma})  # type: ignore[attr-defined]  # an AttributeRuler
     folder = tmp_path_factory.mktemp("spacy") / "tiny"
     nlp.to_disk(folder)
     return folder
