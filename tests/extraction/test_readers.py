@@ -75,6 +75,7 @@ def test_words_are_found_where_they_were_put(words: list[str]) -> None:
         assert spans is not None
         assert [text[start:end] for start, end in spans] == words
     assert spans_of("x" + "".join(words), ["y", *words]) is None
+    assert spans_of("x y", ["y"]) is None
 
 
 # Plain text, in many coats.

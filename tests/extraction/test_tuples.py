@@ -10,6 +10,7 @@ from ssdvae.config import ExtractSettings
 from ssdvae.errors import UserError
 from ssdvae.extraction.parsed import Parsed, to_document
 from ssdvae.extraction.tree import NO_HEAD, UD_LABELS, Token, Tree
+from ssdvae.extraction.tuples import is_passive, subject_of
 from tests.extraction.trees import (
     CONSTRUCTIONS,
     NEGATED,
@@ -124,6 +125,47 @@ def test_no_tree_is_too_odd(tokens: list[Token], negation: str, flag: bool) -> N
     assert len(document.events) <= sum(token.pos in ("VERB", "VBD") for token in tokens)
     for event in document.events:
         assert len(str(event).split()) == 4
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_circles(data: st.DataObject) -> None:
+    """Small and made of what rules climb along, so that circles of every kind are met."""
+    size = data.draw(st.integers(1, 3))
+    climbed = ("conj", "xcomp", "acl:relcl", "ccomp", "prep", "agent", "pobj", "obl", "case", "acl")
+    tokens = [
+        Token(
+            form=data.draw(st.sampled_from(["who", "by"])),
+            lemma="",
+            pos="VERB",
+            head=data.draw(st.integers(0, size - 1)),
+            relation=data.draw(st.sampled_from(climbed)),
+            start=0,
+            end=1,
+        )
+        for _ in range(size)
+    ]
+    to_document(Parsed("d", "x", (Tree(tokens),)), ExtractSettings())
+
+
+def circle(*relations: str) -> Tree:
+    """Verbs each of which hangs on the next, and the last on the first."""
+    return Tree(
+        Token("by", "", "VERB", (place + 1) % len(relations), relation, 0, 1)
+        for place, relation in enumerate(relations)
+    )
+
+
+def test_a_circle_has_no_subject_and_an_end() -> None:
+    for relation in ("conj", "xcomp"):
+        assert subject_of(circle(relation, relation), 0) is None
+    assert list(circle("conj", "conj", "conj").upwards(1)) == [1, 2, 0]
+    assert not is_passive(circle("conj", "conj"), 0)
+    # A preposition that hangs on itself by way of another.
+    assert [token.head for token in circle("prep", "agent", "pobj").tokens] != [1, 2, 0]
+    prepositions = [Token("by", "", "ADP", head, "prep", 0, 1) for head in (1, 0)]
+    noun = Token("man", "", "NOUN", 0, "pobj", 0, 1)
+    assert Tree([*prepositions, noun])[2].head == NO_HEAD
 
 
 @given(st.lists(ODD_TOKENS, max_size=7))

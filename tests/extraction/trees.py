@@ -142,6 +142,25 @@ CONSTRUCTIONS: dict[str, tuple[str, str, list[str]]] = {
         "lived/live/VERB/1/relcl burned/burn/VERB/0/ROOT",
         ["lived he towns in", "burned towns None None"],
     ),
+    "relative clause over another": (
+        "men/man/NOUN/6/nsubj who/who/PRON/5/nsubj I/I/PRON/4/nsubj think/think/VERB/1/acl:relcl "
+        "left/leave/VERB/4/ccomp came/come/VERB/0/root",
+        "men/man/NOUN/6/nsubj who/who/PRON/5/nsubj I/I/PRON/4/nsubj think/think/VERB/1/relcl "
+        "left/leave/VERB/4/ccomp came/come/VERB/0/ROOT",
+        ["think i None None", "left men None None", "came men None None"],
+    ),
+    "an agent where nothing else marks the passive": (
+        "Led/lead/VERB/7/advcl in/in/ADP/3/case war/war/NOUN/1/obl by/by/ADP/5/case "
+        "Caesar/Caesar/PROPN/1/obl:agent they/they/PRON/7/nsubj won/win/VERB/0/root",
+        "Led/lead/VERB/7/advcl in/in/ADP/1/prep war/war/NOUN/2/pobj by/by/ADP/1/agent "
+        "Caesar/Caesar/PROPN/4/pobj they/they/PRON/7/nsubj won/win/VERB/0/ROOT",
+        ["led None caesar by", "won they None None"],
+    ),
+    "a strange form of be is no event": (
+        "He/he/PRON/2/nsubj ai/be/VERB/0/root here/here/ADV/2/advmod",
+        "He/he/PRON/2/nsubj ai/be/VERB/0/ROOT here/here/ADV/2/advmod",
+        [],
+    ),
     "reduced relative clause": (
         "a/a/DET/2/det city/city/NOUN/6/nsubj taken/take/VERB/2/acl by/by/ADP/5/case rebels/rebel/NOUN/3/obl "
         "burned/burn/VERB/0/root",
