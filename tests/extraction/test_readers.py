@@ -370,6 +370,13 @@ def test_damaged_concrete_is_said(tmp_path: Path) -> None:
     raws = list(FORMATS["concrete"].read(tmp_path / "a.concrete", ExtractSettings(), skipped))
     assert len(raws) == 1
     assert "communication 2: found bytes that cannot be read" in str(skipped)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as zip:
+        zip.writestr("good", good)
+        zip.writestr("bad", good[:50])
+    first, second = FORMATS["concrete"].read(tmp_path / "a.zip", ExtractSettings(), skipped)
+    assert FORMATS["concrete"].parse(first, ExtractSettings()).id == "c"
+    with pytest.raises(DataError, match=r"a\.zip, communication 2: found bytes .* in bad"):
+        FORMATS["concrete"].parse(second, ExtractSettings())
     (tmp_path / "a.tar.gz").write_bytes(b"no archive")
     with pytest.raises(DataError, match="cannot be read"):
         read(tmp_path / "a.tar.gz")

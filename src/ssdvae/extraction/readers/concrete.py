@@ -1,11 +1,12 @@
 """Concrete: the format of the Concretely Annotated Wikipedia, the corpus of the paper.
 
-A file is one communication, many of them in a row, or an archive (.tar, .tar.gz, .zip) of such files. Trees
-are those of the parse with basic dependencies; frames are the situation mentions of a FrameNet parser.
+A file is one communication, many of them in a row, or an archive (.tar, .tar.gz, .zip) with one in each file.
+Trees are those of the parse with basic dependencies; frames are the situation mentions of a FrameNet parser.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import tarfile
 import zipfile
@@ -19,6 +20,7 @@ from ssdvae.errors import DataError, Malformed, not_installed
 from ssdvae.extraction.parsed import Mention, Parsed, Raw
 from ssdvae.extraction.tree import NO_HEAD, Token, Tree
 
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 FRAME_PARSERS = ("framenet", "semafor", "fnparse")
 """Names in the tools whose situations are frames; those of others are events in other label sets."""
 
@@ -36,45 +38,49 @@ def check(settings: ExtractSettings) -> None:
 
 def read(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]:
     """The communications of a file, as they are stored."""
-    for name, data in _members(path):
-        stream = io.BytesIO(data)
-        count = 0
-        while stream.tell() < len(data):
-            begin, count = stream.tell(), count + 1
-            try:
-                communication = _communication(stream)
-            except Malformed as error:
-                # Where the next one begins is not known, so the rest of this file is lost with it.
-                report(
-                    DataError(path, count, f"{error.found} in {name}", error.expected, unit="communication")
-                )
-                break
-            id = communication.id or f"{name}:{count}"
-            yield Raw(id, path, count, data[begin : stream.tell()])
+    if path.name.lower().endswith(ARCHIVES):
+        # Each file of an archive is one. It need not be understood to be found, which would take long.
+        for count, (name, data) in enumerate(_members(path), start=1):
+            yield Raw(name, path, count, data)
+        return
+    with open_bytes(path) as file, _damage_explained(path):
+        data = file.read()
+    stream = io.BytesIO(data)
+    count = 0
+    while (begin := stream.tell()) < len(data):
+        count += 1
+        try:
+            communication = _communication(stream)
+        except Malformed as error:
+            # Where the next one begins is not known, so the rest of the file is lost with it.
+            report(DataError(path, count, error.found, error.expected, unit="communication"))
+            return
+        yield Raw(communication.id or f"{path.name}:{count}", path, count, data[begin : stream.tell()])
 
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of an archive, or the file itself."""
-    name = path.name.lower()
-    try:
-        if name.endswith((".tar", ".tar.gz", ".tgz")):
-            with explained(path, "read"), tarfile.open(path, "r:*") as archive:
-                for member in archive:
-                    if member.isfile() and (file := archive.extractfile(member)) is not None:
-                        yield member.name, file.read()
-        elif name.endswith(".zip"):
-            with explained(path, "read"), zipfile.ZipFile(path) as packed:
+    """The files of an archive."""
+    with explained(path, "read"), _damage_explained(path):
+        if path.name.lower().endswith(".zip"):
+            with zipfile.ZipFile(path) as packed:
                 for entry in packed.infolist():
                     if not entry.is_dir():
                         yield entry.filename, packed.read(entry)
         else:
-            with open_bytes(path) as plain:
-                yield path.name, plain.read()
+            with tarfile.open(path, "r:*") as archive:
+                for member in archive:
+                    if member.isfile() and (file := archive.extractfile(member)) is not None:
+                        yield member.name, file.read()
+
+
+@contextlib.contextmanager
+def _damage_explained(path: Path) -> Iterator[None]:
+    try:
+        yield
     except (tarfile.TarError, *DAMAGE) as error:
         hint = "the file is cut short, damaged or misnamed: make or download it again"
-        raise DataError(
-            path, None, f"data that cannot be read ({error})", "Concrete communications", hint
-        ) from error
+        found = f"data that cannot be read ({error})"
+        raise DataError(path, None, found, "Concrete communications", hint) from error
 
 
 def _communication(stream: io.BytesIO) -> Any:
@@ -95,7 +101,11 @@ def _communication(stream: io.BytesIO) -> Any:
 
 
 def parse(raw: Raw, settings: ExtractSettings) -> Parsed:
-    communication = _communication(io.BytesIO(raw.content))
+    try:
+        communication = _communication(io.BytesIO(raw.content))
+    except Malformed as error:
+        found = f"{error.found} in {raw.id}"
+        raise DataError(raw.path, raw.line, found, error.expected, unit="communication") from error
     text = communication.text or ""
     trees, places = [], Places()
     for section in communication.sectionList or []:
@@ -105,7 +115,7 @@ def parse(raw: Raw, settings: ExtractSettings) -> Parsed:
                 trees.append(tree)
                 identity = sentence.tokenization.uuid.uuidString
                 places |= {(identity, place): token for place, token in enumerate(tree.tokens)}
-    return Parsed(raw.id, text, tuple(trees), tuple(_mentions(communication, places)))
+    return Parsed(communication.id or raw.id, text, tuple(trees), tuple(_mentions(communication, places)))
 
 
 def _tree(tokenization: Any, text: str) -> Tree:
