@@ -186,7 +186,7 @@ def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_killed_extraction_ends_with_the_same_file(jobs: int, tmp_path: Path) -> None:
-    source = corpus(tmp_path / "a.conllu", 120 * CHUNK)
+    source = corpus(tmp_path / "a.conllu", 240 * CHUNK)
     out, journal = tmp_path / "out.jsonl", tmp_path / ".out.jsonl.journal"
     words = [
         sys.executable,
