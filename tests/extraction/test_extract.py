@@ -157,6 +157,19 @@ def test_an_extraction_goes_on_where_it_stopped(
     assert leftovers(tmp_path) == []
 
 
+def test_an_extraction_that_is_stopped_again_and_again(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.conllu", 5 * CHUNK, bad=[3])
+    settings = ExtractSettings(jobs=1)
+    whole = extract([source], tmp_path / "whole.jsonl", settings)
+    for _ in range(2):
+        with pytest.raises(Stopped):
+            extract([source], tmp_path / "out.jsonl", settings, progress=stop_after(2))
+    done = extract([source], tmp_path / "out.jsonl", settings)
+    assert done.resumed == 4 * CHUNK
+    assert (done.documents, str(done.skipped)) == (whole.documents, str(whole.skipped))
+    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
 @pytest.mark.parametrize("change", ["settings", "source", "part"])
 def test_what_has_changed_is_begun_anew(change: str, tmp_path: Path) -> None:
     source = corpus(tmp_path / "a.conllu", 3 * CHUNK)

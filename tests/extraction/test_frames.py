@@ -99,6 +99,12 @@ def test_what_is_planted_is_found(learned: FrameClassifier) -> None:
     assert scores["all"]["events"] == scores["ambiguous"]["events"] + 1
 
 
+def test_a_verb_without_examples_learns_from_others_of_its_frames() -> None:
+    learned = FrameClassifier.fit(planted(300, 1), {"walked": ["Motion", "Managing"]})
+    assert learned.probabilities(Event("walked", "he", "home", "to"))["Motion"] > 0.8
+    assert learned.probabilities(Event("walked", "she", "shop"))["Managing"] > 0.8
+
+
 WORDS = st.none() | st.sampled_from(["he", "home", "shop", "to", "unseen"])
 
 
