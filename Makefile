@@ -28,7 +28,7 @@ format: .venv/installed-dev
 # torch comes first and by its exact version, so that what depends on it finds it there.
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch==$$(sed -n 's/^torch==//p' constraints.txt)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[conllu]'
 	touch $@
 
 .venv/installed-dev: .venv/installed

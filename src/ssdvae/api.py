@@ -1,7 +1,9 @@
 """What ``import ssdvae`` offers: the commands as functions.
 
 import ssdvae
-corpus = ssdvae.prepare("events.jsonl", "corpus", preset="tiny")
+ssdvae.extract("stories", "events.jsonl")
+ssdvae.annotate("events.jsonl", "framed.jsonl", frames="verbs.csv")
+corpus = ssdvae.prepare("framed.jsonl", "corpus", preset="tiny")
 run = ssdvae.train(corpus, "runs/first", preset="tiny", observe=0.9)
 model = ssdvae.load("runs/first")
 ssdvae.evaluate("runs/first", split="valid")["ppl_bound"]
@@ -9,26 +11,77 @@ ssdvae.evaluate("runs/first", split="valid")["ppl_bound"]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ssdvae.config import EvaluateSettings, PrepareSettings, Split, TrainSettings
+from ssdvae.config import (
+    AnnotateSettings,
+    EvaluateSettings,
+    ExtractSettings,
+    PrepareSettings,
+    Split,
+    TrainSettings,
+)
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
-from ssdvae.data.files import sha256
+from ssdvae.data.files import check_there, sha256
 from ssdvae.errors import UserError
 from ssdvae.evaluation import measure as measuring
+from ssdvae.extraction import annotate as annotating
+from ssdvae.extraction import extract as extracting
 from ssdvae.models.base import EventModel
 from ssdvae.training import train as training
 from ssdvae.training.runs import Run
 
-__all__ = ["Corpus", "Document", "Event", "evaluate", "load", "prepare", "resume", "train"]
+__all__ = [
+    "Corpus",
+    "Document",
+    "Event",
+    "annotate",
+    "evaluate",
+    "extract",
+    "load",
+    "prepare",
+    "resume",
+    "train",
+]
 
 AnyPath = str | Path
+
+
+def extract(
+    sources: AnyPath | Sequence[AnyPath], out: AnyPath, *, format: str | None = None, **settings: Any
+) -> extracting.Extracted:
+    """Write the events of texts, parsed or not, to a file of JSON lines; a bad document is passed over.
+
+    In a script, with more than one process (``jobs``), call it under ``if __name__ == "__main__"``.
+    """
+    paths = [sources] if isinstance(sources, str | Path) else sources
+    chosen = ExtractSettings(**settings)
+    return extracting.extract([Path(path) for path in paths], Path(out), chosen, format=format)
+
+
+def annotate(
+    source: AnyPath,
+    out: AnyPath,
+    *,
+    frames: AnyPath,
+    save: AnyPath | None = None,
+    candidates: AnyPath | None = None,
+    relations: AnyPath | None = None,
+    format: str | None = None,
+    **settings: Any,
+) -> annotating.Annotated:
+    """Write the documents of a file again, with the frames that an annotator finds probable enough."""
+    chosen = AnnotateSettings(**settings)
+    check_there(source)
+    save, candidates, relations = (Path(p) if p else None for p in (save, candidates, relations))
+    annotator = annotating.load_annotator(str(frames), save=save, candidates=candidates, relations=relations)
+    return annotating.annotate(Path(source), Path(out), annotator, chosen, format=format)
 
 
 def prepare(

@@ -16,7 +16,9 @@ from ssdvae import __version__
 from ssdvae.config import (
     PRESETS,
     SPLITS,
+    AnnotateSettings,
     EvaluateSettings,
+    ExtractSettings,
     PrepareSettings,
     Settings,
     Split,
@@ -135,6 +137,85 @@ def import_(args: Namespace) -> None:
     )
     say(
         f"wrote {write_jsonl(_json_lines(args.out), counted(documents, 'reading')):,} documents to {args.out}"
+    )
+    if skipped is not None:
+        say(str(skipped))
+
+
+def extract_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("sources", nargs="+", type=Path, help="files or folders of text, parsed or not")
+    parser.add_argument("--out", type=Path, required=True, help="file to write (.jsonl or .jsonl.gz)")
+    parser.add_argument(
+        "--format",
+        default=None,
+        help="text, csv, jsonl, parquet, wikiextractor, megawika, conllu or concrete; by default as named",
+    )
+    add_settings(parser, ExtractSettings, {})
+
+
+def extract(args: Namespace) -> None:
+    from ssdvae.extraction.extract import extract as write_events
+
+    done = write_events(
+        args.sources,
+        _json_lines(args.out),
+        ExtractSettings.of(vars(args)),
+        format=args.format,
+        progress=lambda chunks: counted(chunks, "extracting", size=lambda chunk: chunk.read),
+    )
+    if done.resumed:
+        say(f"went on after {done.resumed:,} documents that were done before")
+    say(f"wrote {done.documents:,} documents with {done.events:,} events to {args.out}")
+    if done.skipped.count:
+        say(str(done.skipped))
+
+
+def annotate_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("source", type=Path, help="file of events in any known format")
+    parser.add_argument(
+        "--frames",
+        required=True,
+        help="framenet17, framenet15 or a folder of FrameNet; events with frames (.jsonl) to learn from; "
+        "a lexicon (.csv, .json); a folder that --save made; or frame-semantic-transformer",
+    )
+    parser.add_argument("--out", type=Path, required=True, help="file to write (.jsonl or .jsonl.gz)")
+    parser.add_argument("--save", type=Path, default=None, help="folder for the classifier that was learned")
+    parser.add_argument(
+        "--candidates", type=Path, default=None, help="lexicon of further frames, when learning from events"
+    )
+    parser.add_argument(
+        "--relations", type=Path, default=None, help="JSON list of relations between frames, to be kept"
+    )
+    _input_format(parser)
+    add_settings(parser, AnnotateSettings, {})
+
+
+def annotate(args: Namespace) -> None:
+    from ssdvae.data.files import check_there
+    from ssdvae.data.readers import Skipped
+    from ssdvae.extraction.annotate import annotate as write_frames
+    from ssdvae.extraction.annotate import load_annotator
+
+    out, skipped = _json_lines(args.out), Skipped() if args.skip_bad else None
+    # Looked at before anything is learned, which takes a while.
+    settings = AnnotateSettings.of(vars(args))
+    check_there(args.source)
+    annotator = load_annotator(
+        args.frames, save=args.save, candidates=args.candidates, relations=args.relations
+    )
+    done = write_frames(
+        args.source,
+        out,
+        annotator,
+        settings,
+        format=args.format,
+        skip_bad=skipped,
+        progress=lambda documents: counted(documents, "annotating"),
+    )
+    say(f"wrote {done.documents:,} documents with {done.events:,} events to {out}")
+    say(
+        f"{done.framed:,} events got a frame and {done.kept:,} had one; latent are {done.uncertain:,} "
+        f"below the threshold and {done.unknown:,} of verbs without a known frame"
     )
     if skipped is not None:
         say(str(skipped))
@@ -265,6 +346,8 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable
         world,
     ),
     "import": ("turn files of events into JSON lines", import_flags, import_),
+    "extract": ("find the events of texts, parsed or not", extract_flags, extract),
+    "annotate": ("give events their frames, each with its probability", annotate_flags, annotate),
     "prepare": ("make a corpus folder from documents", prepare_flags, prepare),
     "train": ("train a model on a corpus folder", train_flags, train),
     "evaluate": ("measure a trained model", evaluate_flags, evaluate),

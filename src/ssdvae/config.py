@@ -105,6 +105,36 @@ class PrepareSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExtractSettings(Settings):
+    """From text, or parsed text, to documents of events."""
+
+    spacy_model: str = setting("en_core_web_sm", "spaCy model that parses plain text: a name or a folder")
+    text_column: str = setting("text", "column (or key) of a table that has the text")
+    lemmas: bool = setting(False, "write dictionary forms (move) instead of the words of the text (moved)")
+    negation: Literal["keep", "mark", "drop"] = setting(
+        "keep", "events that are denied: keep as any other, mark the verb (not_left), or drop"
+    )
+    keep_text: bool = setting(False, "keep the sentence with each event, for annotators that read sentences")
+    jobs: int = setting(0, "processes to share the work; 0 is one for each core")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("jobs", self.jobs >= 0, "0 (one for each core) or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotateSettings(Settings):
+    """Frames for events."""
+
+    threshold: float = setting(0.5, "a frame with a lower probability is not written: the event stays latent")
+    replace: bool = setting(False, "annotate events that have a frame already, too")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("threshold", 0 <= self.threshold <= 1, "a probability from 0 to 1")
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModelSettings(Settings):
     """The shape of a model and the weights of its objective: what is needed to build it again."""
 

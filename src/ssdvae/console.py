@@ -29,8 +29,10 @@ def say(message: str) -> None:
     console.print(message, markup=False, soft_wrap=True)
 
 
-def counted(items: Iterable[Item], label: str) -> Iterator[Item]:
-    """Items going by, whose number is not known beforehand."""
+def counted(
+    items: Iterable[Item], label: str, size: Callable[[Item], int] = lambda item: 1
+) -> Iterator[Item]:
+    """Items going by, whose number is not known beforehand; each may count for several."""
     if not console.is_terminal:
         yield from items
         return
@@ -38,11 +40,11 @@ def counted(items: Iterable[Item], label: str) -> Iterator[Item]:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(label, total=None)
         pending, shown = 0, time.monotonic()
-        for item in items:
+        for place, item in enumerate(items):
             yield item
-            pending += 1
+            pending += size(item)
             # Asking for the time is cheap, drawing is not.
-            if pending % 64 == 0 and time.monotonic() - shown > 0.1:
+            if (place % 64 == 63 or pending > 64) and time.monotonic() - shown > 0.1:
                 progress.advance(task, pending)
                 pending, shown = 0, time.monotonic()
 

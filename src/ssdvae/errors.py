@@ -44,3 +44,10 @@ def shorten(value: object, width: int = 80) -> str:
     """What was found, short enough for a message."""
     text = repr(value)
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def not_installed(package: str, extra: str, purpose: str) -> UserError:
+    """What to say when an optional package is missing."""
+    return UserError(
+        f"{purpose} needs the package {package}, which is not installed\npip install 'ssdvae[{extra}]'"
+    )

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from ssdvae.data.events import SLOTS, Document, Event, document_to_record
+from ssdvae.data.events import SLOTS, Document, Event, Origin, document_to_record
 from ssdvae.data.readers import READERS, Skipped, guess_format, read_documents, write_jsonl
 from ssdvae.errors import DataError, UserError
 
@@ -30,11 +30,29 @@ CHARACTERS = st.characters(exclude_categories=["Cs"])
 WORDS = st.text(CHARACTERS, max_size=8).map(lambda text: "_".join(text.split()))
 WORDS = WORDS.filter(lambda word: word not in ("", "None"))
 EVENTS = st.builds(Event, WORDS, *[st.none() | WORDS] * 4)
+PLACES = st.integers(0, 10**6)
+ORIGINS = st.builds(Origin, PLACES, PLACES, PLACES, st.booleans()) | st.builds(
+    Origin, PLACES, PLACES, PLACES, st.booleans(), st.text(CHARACTERS), PLACES
+)
+EXTRACTED = st.builds(
+    replace,
+    EVENTS,
+    probability=st.none() | st.floats(0, 1),
+    lemma=st.none() | WORDS,
+    origin=st.none() | ORIGINS,
+)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(CHARACTERS),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.sampled_from(["sentence", "span", "text", "x"]), inner)
+    ),
+    max_leaves=6,
+)
 IDS = st.text(CHARACTERS, min_size=1, max_size=8)
 
 
-def documents(least: int) -> st.SearchStrategy[list[Document]]:
-    document = st.builds(Document, IDS, st.lists(EVENTS, min_size=least, max_size=4).map(tuple))
+def documents(least: int, events: st.SearchStrategy[Event] = EVENTS) -> st.SearchStrategy[list[Document]]:
+    document = st.builds(Document, IDS, st.lists(events, min_size=least, max_size=4).map(tuple))
     return st.lists(document, max_size=4, unique_by=lambda document: document.id)
 
 
@@ -96,13 +114,23 @@ def read_pair(events: list[bytes], frames: list[bytes], skipped: Skipped | None 
 # Written and read again.
 
 
-@given(documents(least=0), st.sampled_from(["a.jsonl", "a.jsonl.gz"]))
+@given(documents(least=0, events=EXTRACTED), st.sampled_from(["a.jsonl", "a.jsonl.gz"]))
 def test_jsonl_gives_back_what_was_written(docs: list[Document], name: str) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, name)
         assert write_jsonl(path, iter(docs)) == len(docs)
         assert list(read_documents(path)) == docs
         assert read(name, jsonl_bytes(docs)) == docs
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(("probability", "lemma", "origin"), ANYTHING)))
+def test_what_others_mean_by_the_names_of_notes_is_passed_over(notes: dict[str, Any]) -> None:
+    line = json.dumps({"id": "a", "events": [{"verb": "met", "frame": "Meet", **notes}]}).encode()
+    [document] = read("a.jsonl", line)
+    assert replace(document.events[0], probability=None, lemma=None, origin=None) == Event(
+        "met", frame="Meet"
+    )
+    assert read("a.jsonl", jsonl_bytes([document])) == [document]
 
 
 @given(documents(least=1), st.sampled_from(["a.csv", "a.csv.gz", "a.tsv"]), st.sampled_from(",\t;"))

@@ -48,12 +48,13 @@ def test_help_answers_without_torch() -> None:
         "for words in ([], *([name] for name in COMMANDS)):\n"
         "    try: main([*words, '--help'])\n"
         "    except SystemExit as end: assert end.code == 0\n"
-        "heavy = {'torch', 'pyarrow', 'accelerate', 'numpy'} & set(sys.modules)\n"
+        "heavy = {'torch', 'pyarrow', 'accelerate', 'numpy', 'spacy', 'nltk', 'conllu', 'concrete'}\n"
+        "heavy &= set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for command in ("demo", "world", "import", "prepare", "train", "evaluate"):
+    for command in ("demo", "world", "import", "extract", "annotate", "prepare", "train", "evaluate"):
         assert command in done.stdout
 
 
@@ -198,6 +199,22 @@ MISTAKES = {
     "a cloze file of other words": ("evaluate RUN --tasks cloze --cloze odd.txt", "knows no word"),
     "details of nothing": ("evaluate RUN --tasks frames --details d.jsonl", "--details"),
     "scores of nothing": ("scores CORPUS", "config.yaml"),
+    "nothing to extract from": ("extract nowhere --out out.jsonl", "cannot read nowhere"),
+    "a text that is none": ("extract odd.yaml --out out.jsonl", "cannot tell the format of odd.yaml"),
+    "an odd format of text": ("extract bad.jsonl --out out.jsonl --format pdf", "text, csv"),
+    "an odd name for events": ("extract bad.jsonl --out out.csv", ".jsonl"),
+    "no such spaCy model": (
+        "extract bad.jsonl --out out.jsonl --spacy-model xx_none",
+        "python -m spacy download xx_none",
+    ),
+    "a negation that is none": ("extract bad.jsonl --out out.jsonl --negation deny", "--negation"),
+    "no frames": ("annotate bad.jsonl --out out.jsonl", "required: --frames"),
+    "no such lexicon": ("annotate bad.jsonl --out out.jsonl --frames verbs.csv", "cannot read verbs.csv"),
+    "no lexicon": ("annotate bad.jsonl --out out.jsonl --frames odd.yaml", "a lexicon ends in .csv"),
+    "a probability above one": (
+        "annotate bad.jsonl --out out.jsonl --frames verbs.csv --threshold 2",
+        "--threshold",
+    ),
     "an odd format": ("import bad.jsonl --out out.jsonl --format xml", "jsonl, csv"),
 }
 

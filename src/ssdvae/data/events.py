@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ssdvae.errors import Malformed, shorten
@@ -19,11 +19,27 @@ Words = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an event was read: the number of its sentence, and the characters of its verb in the document.
+
+    ``text`` is the sentence itself, where it was kept, and ``text_start`` its place in the document.
+    """
+
+    sentence: int
+    start: int
+    end: int
+    negated: bool = False
+    text: str | None = None
+    text_start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """Who did what to whom: a verb with its subject, object and modifier, and perhaps its frame.
 
     An empty slot is ``None`` here and the word ``MISSING`` for the model. ``frame`` is a name from
-    any label set, or ``None`` where it is not known.
+    any label set, or ``None`` where it is not known, and ``probability`` how sure its annotator was.
+    ``lemma`` and ``origin`` are there for events that were extracted from text.
     """
 
     verb: str
@@ -31,6 +47,9 @@ class Event:
     obj: str | None = None
     mod: str | None = None
     frame: str | None = None
+    probability: float | None = field(default=None, kw_only=True)
+    lemma: str | None = field(default=None, kw_only=True)
+    origin: Origin | None = field(default=None, kw_only=True)
 
     @property
     def words(self) -> Words:
@@ -56,7 +75,11 @@ class Document:
 
 
 def event_from_record(record: object) -> Event:
-    """An event from a mapping with the keys of ``SLOTS`` and ``frame``; other keys are passed over."""
+    """An event from a mapping with the keys of ``SLOTS`` and ``frame``; unknown keys are passed over.
+
+    So are a probability, a lemma and an origin that ``event_to_record`` could not have written: others may
+    mean something else by these names, and no model reads them.
+    """
     if not isinstance(record, Mapping):
         raise Malformed(shorten(record), 'an event such as {"verb": "met", "subj": "she", "frame": …}')
     values = {}
@@ -69,7 +92,40 @@ def event_from_record(record: object) -> Event:
         values[key] = None if word in ("", MISSING) else word
     if values["verb"] is None:
         raise Malformed(f"no verb in {shorten(dict(record))}", "every event to have a verb")
-    return Event(**values)  # type: ignore[arg-type]  # the verb was just seen not to be None
+    probability, lemma = record.get("probability"), record.get("lemma")
+    sure = (
+        isinstance(probability, float | int) and not isinstance(probability, bool) and 0 <= probability <= 1
+    )
+    return Event(
+        **values,  # type: ignore[arg-type]  # the verb was just seen not to be None
+        probability=float(probability) if sure else None,  # type: ignore[arg-type]  # a number, as was just seen
+        lemma=lemma if isinstance(lemma, str) and lemma else None,
+        origin=_origin(record.get("origin")),
+    )
+
+
+def _origin(record: object) -> Origin | None:
+    match record:
+        case {"sentence": int(sentence), "span": [int(start), int(end)], **rest}:
+            origin = Origin(sentence, start, end, rest.get("negated") is True)
+            match rest:
+                case {"text": str(text), "text_start": int(text_start)}:
+                    return replace(origin, text=text, text_start=text_start)
+            return origin
+    return None
+
+
+def event_to_record(event: Event) -> dict[str, Any]:
+    """The inverse of ``event_from_record``: the words and the frame, and whatever else is known."""
+    record: dict[str, Any] = {key: getattr(event, key) for key in (*SLOTS, "frame")}
+    record |= {k: v for k in ("probability", "lemma") if (v := getattr(event, k)) is not None}
+    if (origin := event.origin) is not None:
+        record["origin"] = {"sentence": origin.sentence, "span": [origin.start, origin.end]}
+        if origin.negated:
+            record["origin"]["negated"] = True
+        if origin.text is not None:
+            record["origin"] |= {"text": origin.text, "text_start": origin.text_start}
+    return record
 
 
 def document_from_record(record: object) -> Document:
@@ -86,4 +142,4 @@ def document_from_record(record: object) -> Document:
 
 def document_to_record(document: Document) -> dict[str, Any]:
     """The inverse of ``document_from_record``."""
-    return {"id": document.id, "events": [asdict(event) for event in document.events]}
+    return {"id": document.id, "events": [event_to_record(event) for event in document.events]}

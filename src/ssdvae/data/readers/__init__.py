@@ -50,18 +50,22 @@ class Skipped:
     count: int = 0
     messages: list[str] = field(default_factory=list)
     keep: int = 5
+    unit: str = "line"
 
     def __call__(self, error: DataError) -> None:
+        self.add(str(error))
+
+    def add(self, message: str) -> None:
         self.count += 1
         if len(self.messages) < self.keep:
-            self.messages.append(str(error))
+            self.messages.append(message)
 
     def __str__(self) -> str:
         if not self.count:
-            return "no bad lines"
+            return f"no bad {self.unit}s"
         if self.count == 1:
-            return f"skipped 1 bad line: {self.messages[0]}"
-        return f"skipped {self.count} bad lines, the first: {self.messages[0]}"
+            return f"skipped 1 bad {self.unit}: {self.messages[0]}"
+        return f"skipped {self.count} bad {self.unit}s, the first: {self.messages[0]}"
 
 
 def guess_format(path: AnyPath) -> str:

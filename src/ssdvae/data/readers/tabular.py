@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +28,21 @@ COLUMNS = {
 }
 NEEDED = ("document", "verb")
 
+Columns = Mapping[str, Sequence[str]]
+"""What each column means, and the names it may have."""
+
 Row = tuple[int, dict[str, Any]]
 """The place of a row in its file, and its cells by their meaning."""
 
 
 def read_csv(path: Path, report: Report) -> Iterator[Document]:
     """The documents of a table in text."""
-    return _documents(path, _csv_rows(path, report), report, unit="line")
+    return _documents(path, csv_rows(path, report), report, unit="line")
 
 
 def read_parquet(path: Path, report: Report) -> Iterator[Document]:
     """The documents of a table in Parquet."""
-    return _documents(path, _parquet_rows(path), report, unit="row")
+    return _documents(path, parquet_rows(path), report, unit="row")
 
 
 def _documents(path: Path, rows: Iterator[Row], report: Report, unit: str) -> Iterator[Document]:
@@ -71,21 +74,21 @@ def _documents(path: Path, rows: Iterator[Row], report: Report, unit: str) -> It
         yield Document(current, tuple(events))
 
 
-def _places(path: Path, names: Sequence[str]) -> dict[str, int]:
+def _places(path: Path, names: Sequence[str], columns: Columns, needed: Sequence[str]) -> dict[str, int]:
     """Where each column stands in the table."""
     plain = [name.strip().lower() for name in names]
     places = {}
-    for meaning, accepted in COLUMNS.items():
+    for meaning, accepted in columns.items():
         for name in accepted:
             if plain.count(name) > 1:
                 raise DataError(path, None, f"{plain.count(name)} columns {name!r}", "each column once")
             if name in plain:
                 places[meaning] = plain.index(name)
                 break
-    if any(meaning not in places for meaning in NEEDED):
-        hint = f"the columns may be: {', '.join(COLUMNS)}; all but {' and '.join(NEEDED)} may be left out"
+    if any(meaning not in places for meaning in needed):
+        hint = f"the columns may be: {', '.join(columns)}; all but {' and '.join(needed)} may be left out"
         found = f"the columns {', '.join(names[:20])}" if names else "no columns"
-        raise DataError(path, None, shorten_text(found), f"the columns {' and '.join(NEEDED)}", hint)
+        raise DataError(path, None, shorten_text(found), f"the columns {' and '.join(needed)}", hint)
     return places
 
 
@@ -94,10 +97,13 @@ def shorten_text(text: str, width: int = 200) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def _csv_rows(path: Path, report: Report) -> Iterator[Row]:
+def csv_rows(
+    path: Path, report: Report, columns: Columns = COLUMNS, needed: Sequence[str] = NEEDED
+) -> Iterator[Row]:
+    """The rows of a table in text."""
     table = _csv_cells(path, report)
     _, names = next(table, (0, []))
-    places = _places(path, names)
+    places = _places(path, names, columns, needed)
     for number, cells in table:
         yield number, {meaning: cells[place] for meaning, place in places.items()}
 
@@ -146,7 +152,8 @@ def _csv_cells(path: Path, report: Report) -> Iterator[tuple[int, list[str]]]:
         taken.clear()
 
 
-def _parquet_rows(path: Path) -> Iterator[Row]:
+def parquet_rows(path: Path, columns: Columns = COLUMNS, needed: Sequence[str] = NEEDED) -> Iterator[Row]:
+    """The rows of a table in Parquet."""
     # Only who reads Parquet waits for its library to load.
     import pyarrow
     from pyarrow import parquet
@@ -155,12 +162,12 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
         try:
             table = parquet.ParquetFile(file)
             names = table.schema_arrow.names
-            places = _places(path, names)
+            places = _places(path, names, columns, needed)
             wanted = [names[place] for place in places.values()]
             number = 0
             for batch in table.iter_batches(batch_size=8192, columns=wanted):
-                columns = [_values(batch.column(name)) for name in wanted]
-                for cells in zip(*columns, strict=True):
+                values = [_values(batch.column(name)) for name in wanted]
+                for cells in zip(*values, strict=True):
                     number += 1
                     yield number, dict(zip(places, cells, strict=True))
         except UserError:

@@ -1,0 +1,1 @@
+"""From text to documents of events with frames."""

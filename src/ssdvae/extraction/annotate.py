@@ -1,0 +1,180 @@
+"""Frames for events, each with its probability; what is uncertain stays latent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from ssdvae.config import AnnotateSettings
+from ssdvae.data.events import Document, Event, document_from_record, event_from_record
+from ssdvae.data.files import check_there, stop
+from ssdvae.data.readers import Skipped, read_documents, write_jsonl
+from ssdvae.errors import DataError, Malformed, UserError, not_installed
+from ssdvae.extraction.lexicon import Guess, read_json, read_lexicon
+from ssdvae.extraction.readers.text import json_records
+
+TRANSFORMER = "frame-semantic-transformer"
+
+Progress = Callable[[Iterable[Document]], Iterable[Document]]
+
+
+class Annotator(Protocol):
+    """Whatever can say a frame for each event of a document, or that it does not know one."""
+
+    def guess(self, document: Document) -> list[Guess | None]: ...
+
+
+@dataclass
+class Annotated:
+    """What an annotation did, in events."""
+
+    documents: int = 0
+    events: int = 0
+    kept: int = 0
+    framed: int = 0
+    uncertain: int = 0
+    unknown: int = 0
+
+
+def annotate(
+    source: Path,
+    out: Path,
+    annotator: Annotator,
+    settings: AnnotateSettings | None = None,
+    *,
+    format: str | None = None,
+    skip_bad: Skipped | None = None,
+    progress: Progress = lambda documents: documents,
+) -> Annotated:
+    """Write the documents of a file again, with frames."""
+    settings = settings or AnnotateSettings()
+    done = Annotated()
+
+    def documents() -> Iterator[Document]:
+        for document in progress(read_documents(source, format=format, skip_bad=skip_bad)):
+            yield annotated(document, annotator, settings, done)
+
+    done.documents = write_jsonl(out, documents())
+    return done
+
+
+def annotated(
+    document: Document, annotator: Annotator, settings: AnnotateSettings, done: Annotated
+) -> Document:
+    """A document with the frames that are probable enough."""
+    events: list[Event] = []
+    for event, guess in zip(document.events, annotator.guess(document), strict=True):
+        done.events += 1
+        if event.frame is not None and not settings.replace:
+            done.kept += 1
+        elif guess is None:
+            done.unknown += 1
+            event = replace(event, frame=None, probability=None)
+        elif guess[1] is not None and guess[1] < settings.threshold:
+            done.uncertain += 1
+            event = replace(event, frame=None, probability=None)
+        else:
+            done.framed += 1
+            # Four digits are more than is known of a probability. Rounding comes after the threshold.
+            event = replace(event, frame=guess[0], probability=guess[1] and round(guess[1], 4))
+        events.append(event)
+    return Document(document.id, tuple(events))
+
+
+def load_annotator(
+    frames: str,
+    *,
+    save: Path | None = None,
+    candidates: Path | None = None,
+    relations: Path | None = None,
+) -> Annotator:
+    """The annotator that goes with a name.
+
+    ``framenet``, ``framenet17``, ``framenet15`` or a folder of FrameNet: learns from its examples;
+    ``events.jsonl``: learns from events with frames; ``verbs.csv``, ``verbs.json``: a lexicon;
+    a folder that ``save`` made: what was learned; ``frame-semantic-transformer``: that parser.
+    ``candidates`` (a lexicon) and ``relations`` (a list in JSON) go with events to learn from.
+    """
+    from ssdvae.extraction import framenet
+    from ssdvae.extraction.classifier import FrameClassifier
+
+    path = Path(frames)
+    name = path.name.lower().removesuffix(".gz")
+    learns = framenet.is_framenet(frames) or name.endswith((".jsonl", ".ndjson"))
+    if save is not None and not learns:
+        raise UserError(f"--save keeps what was learned, and {frames} is not learned from")
+    if (candidates or relations) and not name.endswith((".jsonl", ".ndjson")):
+        raise UserError("--candidates and --relations go with a file of events to learn from (.jsonl)")
+    if frames == TRANSFORMER:
+        return Transformer()
+    if framenet.is_framenet(frames):
+        classifier = framenet.train(frames)
+    else:
+        check_there(path)
+        if path.is_dir():
+            if not (path / "config.json").is_file():
+                raise UserError(
+                    f"{path} is neither FrameNet (frameIndex.xml) nor a saved classifier (config.json)"
+                )
+            return FrameClassifier.load(path)
+        if not learns:
+            if not name.endswith((".csv", ".tsv", ".json")):
+                raise UserError(
+                    f"cannot tell what {path} is from its name\n"
+                    "a lexicon ends in .csv, .tsv or .json, and events to learn from in .jsonl"
+                )
+            return read_lexicon(path)
+        extra = read_lexicon(candidates).frames if candidates else None
+        known = read_json(relations, list, "a list of relations between frames") if relations else []
+        classifier = FrameClassifier.fit(read_events(path), extra, known)
+    if save is not None:
+        classifier.save(save)
+    return classifier
+
+
+def read_events(path: Path) -> Iterator[Event]:
+    """Events of JSON lines that are documents, or events by themselves."""
+    for number, record in json_records(path, stop):
+        try:
+            if "events" in record:
+                yield from document_from_record({"id": number, **record}).events
+            else:
+                yield event_from_record(record)
+        except Malformed as error:
+            raise DataError(path, number, error.found, error.expected) from error
+
+
+class Transformer:
+    """frame-semantic-transformer, a T5 that reads sentences. It does not say how sure it is."""
+
+    def __init__(self) -> None:
+        try:
+            from frame_semantic_transformer import FrameSemanticTransformer
+        except ImportError as error:
+            raise not_installed(TRANSFORMER, TRANSFORMER, "annotating with it") from error
+        self.model: Any = FrameSemanticTransformer()
+
+    def guess(self, document: Document) -> list[Guess | None]:
+        keys = [self._sentence(document.id, event) for event in document.events]
+        sentences = list(dict.fromkeys((start, text) for start, text, _ in keys))
+        results = self.model.detect_frames_bulk([text for _, text in sentences]) if sentences else []
+        frames = {
+            (sentence, frame.trigger_location): frame.name
+            for sentence, result in zip(sentences, results, strict=True)
+            for frame in result.frames
+        }
+        guesses = [frames.get(((start, text), place)) for start, text, place in keys]
+        return [None if frame is None else (frame, None) for frame in guesses]
+
+    @staticmethod
+    def _sentence(id: str, event: Event) -> tuple[int, str, int]:
+        """Where the sentence of an event begins, what it says, and where in it the verb stands."""
+        origin = event.origin
+        if origin is None or origin.text is None or origin.text_start is None:
+            raise UserError(
+                f"document {id!r} has events without their sentence, which {TRANSFORMER} reads\n"
+                "extract them with --keep-text"
+            )
+        return origin.text_start, origin.text, origin.start - origin.text_start

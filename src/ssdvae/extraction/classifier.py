@@ -1,0 +1,187 @@
+"""Which of a verb's frames is meant: a small classifier over the words of the event.
+
+p(f | event) = exp(s(f)) / Σ_g exp(s(g)), over the candidate frames g of the verb, with
+s(f) = Σ_x w[hash(f, x)], over the features x of the event
+
+The features are the words in the slots and which slots are filled, alone (shared by all verbs of a frame) and
+with the verb. The weights maximise the likelihood of annotated events, less λ‖w‖². They stand in one vector,
+at the hash of the frame and the feature, so that no dictionary is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from ssdvae.data.events import Document, Event
+from ssdvae.data.files import atomic_write
+from ssdvae.errors import DataError, UserError
+from ssdvae.extraction.lexicon import Guess, Lexicon, entry, most_probable, read_json
+
+KIND = "frame-classifier"
+SIZE = 2**20
+REGULARISATION = 0.5
+"""λ: the best for a held-out tenth of FrameNet's examples (docs/extraction.md)."""
+STEPS = 60
+
+Relation = dict[str, str]
+"""A relation between two frames: ``{"relation": "Inheritance", "sub": "Rotting", "sup": "Event"}``."""
+
+
+def features(event: Event, verb: str) -> list[str]:
+    """What is looked at in an event: always the same number of things."""
+    subj, obj, mod = (word or "-" for word in (event.subj, event.obj, event.mod))
+    filled = "".join(
+        letter for letter, word in zip("som", (event.subj, event.obj, event.mod), strict=True) if word
+    )
+    words = [f"subj={subj}", f"obj={obj}", f"mod={mod}", f"filled={filled}"]
+    return [
+        f"verb={verb}",
+        f"verb={verb} form={event.verb}",
+        *(f"verb={verb} {word}" for word in words),
+        *words,
+        f"mod={mod} obj={obj}",
+    ]
+
+
+def places(frame: str, names: Iterable[str]) -> list[int]:
+    """Where the weights of a frame's features stand."""
+    return [zlib.crc32(f"{frame} {name}".encode()) % SIZE for name in names]
+
+
+class FrameClassifier:
+    """A lexicon, weights, and the relations between the frames, which are kept for whoever needs them."""
+
+    def __init__(
+        self, lexicon: Lexicon, weights: NDArray[np.float32], relations: Sequence[Relation] = ()
+    ) -> None:
+        self.lexicon, self.weights, self.relations = lexicon, weights, list(relations)
+
+    def probabilities(self, event: Event) -> dict[str, float]:
+        """Of each frame that the verb can evoke; none for an unknown verb."""
+        frames = list(self.lexicon.candidates(event))
+        if len(frames) < 2:
+            return dict.fromkeys(frames, 1.0)
+        names = features(event, self.lexicon.verb(event))
+        scores = np.array([self.weights[places(frame, names)].sum(dtype=np.float64) for frame in frames])
+        weights = np.exp(scores - scores.max())
+        return dict(zip(frames, (weights / weights.sum()).tolist(), strict=True))
+
+    def guess(self, document: Document) -> list[Guess | None]:
+        return [most_probable(self.probabilities(event)) for event in document.events]
+
+    @classmethod
+    def fit(
+        cls,
+        events: Iterable[Event],
+        candidates: Mapping[str, Iterable[str]] | None = None,
+        relations: Sequence[Relation] = (),
+    ) -> FrameClassifier:
+        """Learn from events with frames; ``candidates`` adds frames of verbs that were not seen with them."""
+        examples = [event for event in events if event.frame is not None]
+        if not examples:
+            raise UserError("no event has a frame: there is nothing to learn frames from")
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for event in examples:
+            verb = entry(event.lemma or event.verb)
+            counts[verb][str(event.frame)] += 1
+            forms[event.verb.lower()][verb] += 1
+        for verb, frames in (candidates or {}).items():
+            counts[entry(verb)].update(dict.fromkeys(frames, 0))
+        known = {verb: dict(sorted(choices.items())) for verb, choices in sorted(counts.items())}
+        usual = {form: min(verbs, key=lambda v: (-verbs[v], v)) for form, verbs in sorted(forms.items())}
+        # A form that is a verb of its own, or that the lemma gives away, need not be kept.
+        lexicon = Lexicon(known, {form: verb for form, verb in usual.items() if form != verb})
+        return cls(lexicon, _fit(examples, lexicon), relations)
+
+    def save(self, folder: Path) -> None:
+        """A folder of JSON and safetensors."""
+        folder.mkdir(parents=True, exist_ok=True)
+        config = {"kind": KIND, "size": SIZE, "verbs": len(self.lexicon), "relations": len(self.relations)}
+        files: dict[str, Any] = {
+            "lexicon.json": {"frames": self.lexicon.frames, "forms": self.lexicon.forms},
+            "relations.json": self.relations,
+            "config.json": config,
+        }
+        with atomic_write(folder / "model.safetensors") as path:
+            save_file({"weights": torch.from_numpy(self.weights)}, path)
+        # The config comes last: a folder that has one is whole.
+        for name, value in files.items():
+            with atomic_write(folder / name) as path:
+                path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> FrameClassifier:
+        """Only JSON and safetensors are read: nothing in them can be executed."""
+        config = read_json(folder / "config.json", dict, f"the config of a {KIND}")
+        if (config.get("kind"), config.get("size")) != (KIND, SIZE):
+            raise DataError(
+                folder / "config.json", None, f"{config.get('kind')!r}", f"a {KIND} of this version"
+            )
+        lexicon = read_json(folder / "lexicon.json", dict, "a lexicon")
+        relations = read_json(folder / "relations.json", list, "relations between frames")
+        path = folder / "model.safetensors"
+        try:
+            weights = load_file(path)["weights"].numpy()
+            known = Lexicon(lexicon["frames"], lexicon["forms"])
+        except (SafetensorError, OSError, KeyError, AttributeError, TypeError, ValueError) as error:
+            raise DataError(path, None, str(error), f"the weights of a {KIND}") from error
+        return cls(known, weights, relations)
+
+
+def _fit(examples: Sequence[Event], lexicon: Lexicon) -> NDArray[np.float32]:
+    """The weights, by L-BFGS. Events of verbs with one frame have nothing to tell them apart from."""
+    rows: list[list[int]] = []
+    owner: list[int] = []
+    gold: list[int] = []
+    for event in examples:
+        verb = entry(event.lemma or event.verb)
+        frames = lexicon.frames[verb]
+        if len(frames) < 2:
+            continue
+        names = features(event, verb)
+        for frame in frames:
+            if frame == event.frame:
+                gold.append(len(rows))
+            owner.append(len(gold) - 1 if frame >= str(event.frame) else len(gold))
+            rows.append(places(frame, names))
+    weights = torch.zeros(SIZE, dtype=torch.float64)
+    if not gold:
+        return weights.float().numpy()
+    # The vector is mostly empty: work with the places that occur.
+    used, index = torch.unique(torch.tensor(rows), return_inverse=True)
+    group, true, count = torch.tensor(owner), torch.tensor(gold), len(gold)
+    learned = torch.zeros(len(used), dtype=torch.float64)
+    learned.grad = torch.zeros_like(learned)
+    optimizer = torch.optim.LBFGS([learned], max_iter=STEPS, history_size=10, line_search_fn="strong_wolfe")
+
+    def closure() -> float:
+        scores = learned[index].sum(1)
+        top = torch.full((count,), -torch.inf, dtype=torch.float64).scatter_reduce(0, group, scores, "amax")
+        shares = (scores - top[group]).exp()
+        totals = torch.zeros(count, dtype=torch.float64).index_add(0, group, shares)
+        loss = (totals.log() + top - scores[true]).sum() + REGULARISATION * learned.square().sum()
+        # d loss / d score is p − 1[gold]; by hand, because autograd's scatter is a hundred times slower.
+        slope = shares / totals[group]
+        slope[true] -= 1
+        spread = slope[:, None].expand(index.shape).flatten()
+        gradient = torch.bincount(index.flatten(), spread, len(used)) + 2 * REGULARISATION * learned
+        assert learned.grad is not None
+        learned.grad.copy_(gradient / count)
+        return float(loss / count)
+
+    with torch.no_grad():
+        optimizer.step(closure)  # type: ignore[no-untyped-call]  # torch's
+    weights[used] = learned.detach()
+    return weights.float().numpy()

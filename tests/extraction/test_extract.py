@@ -1,0 +1,242 @@
+"""Extraction as a whole: any number of processes and any interruption give the same file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ssdvae.cli import main
+from ssdvae.config import ExtractSettings
+from ssdvae.data.readers import read_documents
+from ssdvae.errors import UserError
+from ssdvae.extraction import extract as module
+from ssdvae.extraction.extract import CHUNK, Chunk, extract
+from ssdvae.extraction.parsed import to_document
+from tests.extraction.trees import CONSTRUCTIONS, conllu_lines
+
+BAD = "1\tHe\tbroken"
+
+
+def corpus(path: Path, documents: int, bad: Iterable[int] = ()) -> Path:
+    """Documents of one to three sentences; some are broken."""
+    trees = [conllu_lines(tree) for tree, _, _ in CONSTRUCTIONS.values()]
+    bad = set(bad)
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(documents):
+            file.write(f"# newdoc id = d{number}\n")
+            for place in range(number % 3 + 1):
+                file.write(trees[(number + place) % len(trees)] + "\n\n")
+            if number in bad:
+                file.write(BAD + "\n\n")
+    return path
+
+
+def leftovers(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir() if p.name.startswith("."))
+
+
+def test_documents_and_their_order_are_kept(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.conllu", 5)
+    done = extract([source], tmp_path / "out.jsonl")
+    documents = list(read_documents(tmp_path / "out.jsonl"))
+    assert [document.id for document in documents] == [f"d{number}" for number in range(5)]
+    assert (done.documents, done.events, done.resumed) == (5, sum(len(d.events) for d in documents), 0)
+    for document in documents:
+        origins = [event.origin for event in document.events]
+        assert origins == sorted(origins, key=lambda o: (o.sentence, o.start))  # type: ignore[union-attr]  # all have one
+    assert leftovers(tmp_path) == []
+
+
+def test_any_number_of_processes_gives_the_same_file(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.conllu", 5 * CHUNK + 3, bad=(7, 40))
+    results = {}
+    for jobs in (1, 3):
+        done = extract([source], tmp_path / f"{jobs}.jsonl", ExtractSettings(jobs=jobs))
+        results[jobs] = ((tmp_path / f"{jobs}.jsonl").read_bytes(), str(done.skipped), done.events)
+    assert results[1] == results[3]
+
+
+def test_one_bad_document_costs_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = corpus(tmp_path / "a.conllu", 6, bad=(2, 4))
+    assert main(["extract", str(source), "--out", str(tmp_path / "out.jsonl"), "--jobs", "1"]) == 0
+    said = capsys.readouterr().err
+    assert "wrote 4 documents" in said
+    assert "skipped 2 bad documents, the first: " in said
+    assert "a.conllu, line " in said
+    assert "Traceback" not in said
+    assert [d.id for d in read_documents(tmp_path / "out.jsonl")] == ["d0", "d1", "d3", "d5"]
+
+
+def test_a_parser_that_fails_costs_one_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = corpus(tmp_path / "a.conllu", 3)
+
+    def fails(parsed, settings):  # type: ignore[no-untyped-def]  # stands in for to_document
+        if parsed.id == "d1":
+            raise RecursionError("too deep")
+        return to_document(parsed, settings)
+
+    monkeypatch.setattr(module, "to_document", fails)
+    done = extract([source], tmp_path / "out.jsonl", ExtractSettings(jobs=1))
+    assert done.documents == 2
+    assert "document 'd1': RecursionError: too deep" in str(done.skipped)
+
+
+def test_nothing_to_read_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.conllu", 1, bad=[0])
+    with pytest.raises(UserError, match=r"no document could be read from .*a\.conllu\n.*line "):
+        extract([source], tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
+    (tmp_path / "b.conllu").touch()
+    with pytest.raises(UserError, match="no document could be read"):
+        extract([tmp_path / "b.conllu"], tmp_path / "other.jsonl")
+
+
+def test_files_of_one_name_have_ids_of_their_own(tmp_path: Path) -> None:
+    for folder in ("x", "y"):
+        (tmp_path / "in" / folder).mkdir(parents=True)
+        (tmp_path / "in" / folder / "a.conllu").write_text(conllu_lines(CONSTRUCTIONS["passive"][0]))
+    extract([tmp_path / "in"], tmp_path / "out.jsonl")
+    assert [d.id for d in read_documents(tmp_path / "out.jsonl")] == ["x/a.conllu", "y/a.conllu"]
+
+
+# Stopped and gone on with.
+
+
+class Stopped(Exception):
+    """Pulls the plug."""
+
+
+def stop_after(chunks: int):  # type: ignore[no-untyped-def]  # a Progress
+    def progress(items: Iterable[Chunk]) -> Iterator[Chunk]:
+        for number, item in enumerate(items):
+            if number == chunks:
+                raise Stopped
+            yield item
+
+    return progress
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 3])
+@pytest.mark.parametrize("damage", [b"", b'{"id": "half a li', b'{"id": "whole", "events": []}\n'])
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
+def test_an_extraction_goes_on_where_it_stopped(
+    chunks: int, damage: bytes, name: str, tmp_path: Path
+) -> None:
+    """Whatever a killed process had written without entering it in the journal."""
+    source = corpus(tmp_path / "a.conllu", 5 * CHUNK + 3, bad=(3, 70))
+    settings = ExtractSettings(jobs=1)
+    whole = extract([source], tmp_path / f"whole-{name}", settings)
+    out = tmp_path / name
+    with pytest.raises(Stopped):
+        extract([source], out, settings, progress=stop_after(chunks))
+    assert not out.exists()
+    if chunks:
+        with (
+            (tmp_path / f".{name}.part").open("ab") as part,
+            (tmp_path / f".{name}.journal").open("ab") as journal,
+        ):
+            part.write(damage)
+            journal.write(damage[:10])
+    done = extract([source], out, settings)
+    assert done.resumed == chunks * CHUNK
+    assert out.read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
+    assert (done.documents, done.events, done.skipped.count) == (
+        whole.documents,
+        whole.events,
+        whole.skipped.count,
+    )
+    assert leftovers(tmp_path) == []
+
+
+def test_an_extraction_that_is_stopped_again_and_again(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.conllu", 5 * CHUNK, bad=[3])
+    settings = ExtractSettings(jobs=1)
+    whole = extract([source], tmp_path / "whole.jsonl", settings)
+    for _ in range(2):
+        with pytest.raises(Stopped):
+            extract([source], tmp_path / "out.jsonl", settings, progress=stop_after(2))
+    done = extract([source], tmp_path / "out.jsonl", settings)
+    assert done.resumed == 4 * CHUNK
+    assert (done.documents, str(done.skipped)) == (whole.documents, str(whole.skipped))
+    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("change", ["settings", "source", "part"])
+def test_what_has_changed_is_begun_anew(change: str, tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.conllu", 3 * CHUNK)
+    settings = ExtractSettings(jobs=1)
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(Stopped):
+        extract([source], out, settings, progress=stop_after(2))
+    if change == "settings":
+        settings = ExtractSettings(jobs=1, lemmas=True)
+    elif change == "source":
+        corpus(source, 3 * CHUNK - 1)
+    else:
+        os.truncate(tmp_path / ".out.jsonl.part", 10)
+    assert extract([source], out, settings).resumed == 0
+    extract([source], tmp_path / "fresh.jsonl", settings)
+    assert out.read_bytes() == (tmp_path / "fresh.jsonl").read_bytes()
+
+
+def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.conllu", 3 * CHUNK)
+    out = tmp_path / "out.jsonl"
+    out.write_text("old\n")
+    with pytest.raises(Stopped):
+        extract([source], out, ExtractSettings(jobs=1), progress=stop_after(1))
+    assert out.read_text() == "old\n"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_killed_extraction_ends_with_the_same_file(jobs: int, tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.conllu", 240 * CHUNK)
+    out, journal = tmp_path / "out.jsonl", tmp_path / ".out.jsonl.journal"
+    words = [
+        sys.executable,
+        "-m",
+        "ssdvae.cli",
+        "extract",
+        str(source),
+        "--out",
+        str(out),
+        "--jobs",
+        str(jobs),
+    ]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        while not (journal.exists() and journal.read_bytes().count(b"\n") > 5):
+            assert process.poll() is None, "it ended before it could be killed"
+            time.sleep(0.005)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert not out.exists()
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "went on after" in done.stderr
+    extract([source], tmp_path / "whole.jsonl", ExtractSettings(jobs=1))
+    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert leftovers(tmp_path) == []
+
+
+def test_compressed_output(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.conllu", 2)
+    extract([source], tmp_path / "out.jsonl.gz")
+    lines = gzip.decompress((tmp_path / "out.jsonl.gz").read_bytes()).splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["d0", "d1"]
+
+
+def test_a_place_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.conllu", 1)
+    with pytest.raises(UserError, match="cannot write"):
+        extract([source], tmp_path / "nowhere" / "out.jsonl")

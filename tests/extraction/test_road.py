@@ -1,0 +1,145 @@
+"""From text to a trained model: the commands of docs/extraction.md as they stand there; the demo's text."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from ssdvae import api
+from ssdvae.cli import main
+from ssdvae.data.readers import read_documents
+from ssdvae.extraction.demo import show_extraction
+from tests.extraction.trees import CONSTRUCTIONS, rows_of
+
+DOCS = Path(__file__).parents[2] / "docs" / "extraction.md"
+
+
+def block(language: str) -> str:
+    """The first block of a language in the documentation."""
+    found = re.search(
+        rf"^```{language}\n(.*?)^```", DOCS.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    assert found is not None
+    return found[1]
+
+
+def write_stories(folder: Path, count: int) -> None:
+    """Texts of sentences that the tiny parser knows."""
+    sentences = [" ".join(row[0] for row in rows_of(tree)) + "." for _, tree, _ in CONSTRUCTIONS.values()]
+    folder.mkdir()
+    for number in range(count):
+        chosen = [sentences[(number * 7 + place * 3) % len(sentences)] for place in range(6)]
+        (folder / f"{number:02}.txt").write_text("\n\n".join(chosen) + "\n")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_stories(tmp_path / "stories", 40)
+    (tmp_path / "verbs.csv").write_text(block("csv"))
+    return tmp_path
+
+
+def test_the_documented_road(place: Path, spacy_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commands = block("sh").replace("en_core_web_sm", str(spacy_model)).splitlines()
+    assert [shlex.split(line)[1] for line in commands] == [
+        "extract",
+        "annotate",
+        "prepare",
+        "train",
+        "evaluate",
+    ]
+    for line in commands:
+        assert main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
+    scores = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert scores["documents"] > 0
+    assert scores["ppl"] > 1
+    documents = list(read_documents(place / "framed.jsonl"))
+    assert [document.id for document in documents] == [f"{number:02}.txt" for number in range(40)]
+    frames = {event.verb: event.frame for document in documents for event in document.events}
+    assert frames["hit"] == "Impact"
+    assert frames["moved"] == "Motion"
+    assert frames["gave_up"] == "Surrendering"
+    assert frames["sat"] is None
+    # Back to the text.
+    for document in documents:
+        text = (place / "stories" / document.id).read_text()
+        for event in document.events:
+            assert event.origin is not None
+            assert text[event.origin.start : event.origin.end].lower() == event.verb.partition("_")[0]
+
+
+def test_the_same_in_python(place: Path, spacy_model: Path) -> None:
+    done = api.extract("stories", "events.jsonl", spacy_model=str(spacy_model), jobs=1)
+    assert done.documents == 40
+    annotated = api.annotate("events.jsonl", "framed.jsonl", frames="verbs.csv", threshold=0.8)
+    assert annotated.events == done.events
+    assert annotated.framed > 0
+    # Three quarters for Departing are not enough.
+    frames = {e.verb: e.frame for document in read_documents("framed.jsonl") for e in document.events}
+    assert frames["left"] is None
+
+
+def test_the_text_of_the_demo(tmp_path: Path) -> None:
+    shown = io.StringIO()
+    document = show_extraction(tmp_path, Console(file=shown, width=120))
+    assert document is not None
+    assert [(str(event), event.frame) for event in document.events] == [
+        ("left ferry harbour None", "Departing"),
+        ("carried it passengers None", "Bringing"),
+        ("stop it island at", None),
+        ("came storm north from", "Arriving"),
+        ("hit storm ship None", "Impact"),
+        ("asked captain crew None", "Request"),
+        ("turn_back crew None None", "Motion"),
+        ("rescued sailors helicopter by", "Rescuing"),
+        ("reached ferry port None", "Arriving"),
+        ("opened police inquiry None", None),
+    ]
+    assert "The captain asked the crew to turn back." in shown.getvalue()
+    # Shown again, it is the same.
+    again = io.StringIO()
+    show_extraction(tmp_path, Console(file=again, width=120))
+    assert again.getvalue() == shown.getvalue()
+
+
+def test_the_demo_does_without_conllu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert show_extraction(tmp_path, Console(file=io.StringIO())) is None
+    assert "ssdvae[conllu]" in capsys.readouterr().err
+
+
+# On real data, where they are: SSDVAE_DATA is a folder with ud/ and framenet/ (see docs/extraction.md).
+
+DATA = os.environ.get("SSDVAE_DATA")
+real = pytest.mark.skipif(DATA is None, reason="SSDVAE_DATA names no folder of real data")
+
+
+@real
+def test_real_parses(tmp_path: Path) -> None:
+    done = api.extract(Path(str(DATA)) / "ud" / "en_ewt-dev.conllu", tmp_path / "ewt.jsonl")
+    assert (done.documents, done.skipped.count) == (318, 0)
+    assert 1.1 < done.events / 2001 < 1.4
+
+
+@real
+@pytest.mark.parametrize("gold", ["exemplars.test", "fulltext.dev"])
+def test_the_classifier_is_five_points_above_the_most_frequent_frame(gold: str, tmp_path: Path) -> None:
+    from ssdvae.extraction.annotate import load_annotator, read_events
+    from ssdvae.extraction.classifier import FrameClassifier
+    from ssdvae.extraction.measure import measure
+
+    folder = Path(str(DATA)) / "framenet"
+    learned = load_annotator(str(folder / "exemplars.train.jsonl.gz"), candidates=folder / "verb_frames.json")
+    assert isinstance(learned, FrameClassifier)
+    scores = measure(learned, read_events(folder / f"{gold}.jsonl.gz"))["ambiguous"]
+    assert scores["accuracy"] >= scores["most_frequent"] + 0.05
