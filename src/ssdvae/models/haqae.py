@@ -124,8 +124,8 @@ class HAQAE(EventModel):
     def after_step(self, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:
         """Keep count of the codes in use; with ``revive``, put dead ones beside living ones.
 
-        A dead code becomes a neighbour of one that is drawn by its use, and they share that use: the busiest
-        codes are split, as in the algorithm of Linde, Buzo and Gray.
+        A dead code becomes a neighbour of one that is drawn by its use: the busiest codes are split, as in
+        the algorithm of Linde, Buzo and Gray.
         """
         counts = reduce(functional.one_hot(self.chosen, self.config.codes).sum(1).to(self.use))
         due = counts.sum(1, keepdim=True) / self.config.codes
@@ -133,11 +133,18 @@ class HAQAE(EventModel):
         if not self.config.revive:
             return
         for use, codebook in zip(self.use, self.codebooks, strict=True):
-            for dead in (use < DEAD).nonzero()[:, 0].tolist():
-                donor = int(torch.multinomial(use.cpu(), 1, generator=generator))
-                shift = torch.randn(codebook.shape[1], generator=generator).to(codebook)
-                codebook[dead] = codebook[donor] * (1 + 0.01 * shift)
-                use[dead] = use[donor] = (use[dead] + use[donor]) / 2
+            dead = (use < DEAD).nonzero()[:, 0]
+            if not len(dead):
+                continue
+            living = use.where(use >= DEAD, 0).cpu()
+            donor = torch.multinomial(living, len(dead), replacement=True, generator=generator).to(dead)
+            shift = torch.randn(len(dead), codebook.shape[1], generator=generator).to(codebook)
+            codebook[dead] = codebook[donor] * (1 + 0.01 * shift)
+            # What a code and its new neighbours have together, each has a part of.
+            whole = use.index_add(0, donor, use[dead])
+            parts = torch.ones_like(use).index_add(0, donor, torch.ones_like(use[dead]))
+            use.copy_(whole / parts)
+            use[dead] = use[donor]
 
     def _read(self, batch: Batch) -> list[Quantized]:
         return self._latents(self.encoder(self.reader(batch.tokens), batch.mask), per_word(batch.mask))
