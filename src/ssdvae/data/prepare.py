@@ -77,6 +77,7 @@ class _Source:
     ) -> None:
         self.sources, self.settings, self.format, self.progress = sources, settings, format, progress
         self.skip_bad = skip_bad
+        self.without_test = replace(settings, test_share=0.0)
         self.skipped: dict[str, Skipped] = {}
 
     @property
@@ -95,7 +96,7 @@ class _Source:
             return split_of(id, self.settings) == split
         if split == "test" or "valid" in self.sources:
             return True
-        return split_of(id, replace(self.settings, test_share=0.0)) == split
+        return split_of(id, self.without_test) == split
 
     def read(self, split: Split, label: str) -> Iterator[Document]:
         path = self.path(split)
