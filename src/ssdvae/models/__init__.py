@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
-from ssdvae.models.classifier import FrameClassifier, RoleFrameClassifier
+from ssdvae.models.classifier import RNNLMClassifier, RNNLMRoleClassifier
 from ssdvae.models.haqae import HAQAE
 from ssdvae.models.rnnlm import RNNLM, RNNLMRole
 from ssdvae.models.ssdvae import SSDVAE
@@ -14,8 +14,8 @@ MODELS: dict[str, type[EventModel]] = {
     "rnnlm": RNNLM,
     "rnnlm-role": RNNLMRole,
     "haqae": HAQAE,
-    "rnnlm-classifier": FrameClassifier,
-    "rnnlm-role-classifier": RoleFrameClassifier,
+    "rnnlm-classifier": RNNLMClassifier,
+    "rnnlm-role-classifier": RNNLMRoleClassifier,
 }
 
 

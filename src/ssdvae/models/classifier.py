@@ -16,7 +16,7 @@ from ssdvae.models.latent import Sampler
 from ssdvae.models.recurrent import Bidirectional, full_precision
 
 
-class FrameClassifier(EventModel):
+class RNNLMClassifier(EventModel):
     """p(f_m | w) = softmax(softplus(W h_m + b)), with h_m the last states of a bidirectional GRU.
 
     The last states of an event are the forward one at its modifier and the backward one at its verb; with
@@ -65,7 +65,7 @@ class FrameClassifier(EventModel):
         return full_precision(functional.softplus(self.w_out(last))).log_softmax(-1)
 
 
-class RoleFrameClassifier(FrameClassifier):
+class RNNLMRoleClassifier(RNNLMClassifier):
     """The same with role embeddings."""
 
     has_roles = True
