@@ -18,6 +18,7 @@ from ssdvae.config import (
     SPLITS,
     EvaluateSettings,
     PrepareSettings,
+    ReportSettings,
     Settings,
     Split,
     TrainSettings,
@@ -257,6 +258,20 @@ def scores(args: Namespace) -> None:
             Console(highlight=False).print(table(title, head, rows))
 
 
+def report_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("runs", nargs="+", type=Path, help="run folders")
+    parser.add_argument("--out", type=Path, default=Path("report.html"), help="the page to write")
+    add_settings(parser, ReportSettings, {})
+
+
+def report(args: Namespace) -> None:
+    from ssdvae.report.page import write_report
+
+    with bar("looking at runs", len(args.runs)) as tick:
+        write_report(args.runs, args.out, ReportSettings.of(vars(args)), tick)
+    say(f"wrote {args.out}; open it in a browser")
+
+
 COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable[[Namespace], None]]] = {
     "demo": ("train, evaluate and look at a model of the embedded corpus", demo_flags, demo),
     "world": (
@@ -269,6 +284,11 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable
     "train": ("train a model on a corpus folder", train_flags, train),
     "evaluate": ("measure a trained model", evaluate_flags, evaluate),
     "scores": ("put the scores of runs side by side, averaged over seeds", scores_flags, scores),
+    "report": (
+        "write one page about runs: curves, scores, and what the models learned",
+        report_flags,
+        report,
+    ),
 }
 
 

@@ -207,6 +207,20 @@ class EvaluateSettings(Settings):
             self._check(name, getattr(self, name) >= 1, "at least 1")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings(Settings):
+    """How a model is shown on the page about runs."""
+
+    split: Split = setting("valid", "which split of the corpus the models are shown on")
+    sample: int = setting(1_000, "documents behind the clusters and the links between frames, at most")
+    documents: int = setting(6, "documents that are shown with their frames")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("sample", "documents"):
+            self._check(name, getattr(self, name) >= 1, "at least 1")
+
+
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {
         "vocabulary": 2_000,

@@ -1,0 +1,66 @@
+"""Runs as the page sees them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ssdvae.config import TrainSettings
+from ssdvae.data.corpus import Corpus
+from ssdvae.errors import UserError
+from ssdvae.evaluation.measure import Measurement, read_scores
+from ssdvae.training.runs import Run
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A run with all that the page says of it."""
+
+    name: str
+    folder: Path
+    settings: TrainSettings
+    corpus: Corpus | None
+    corpus_missing: str  # why there is no corpus
+    curve: list[dict[str, Any]]  # one record for each validation that gave words a probability
+    measured: list[Measurement]
+    colour: int  # the same for runs that differ in nothing but the seed
+
+    @property
+    def best(self) -> dict[str, Any] | None:
+        """The validation that the saved model is from."""
+        return min(self.curve, key=lambda record: float(record["ppl"]), default=None)
+
+    def scores(self, task: str) -> list[Measurement]:
+        return [m for m in self.measured if m.task == task]
+
+
+def read_runs(folders: Sequence[Path]) -> list[Reported]:
+    """Each run once, in the order given."""
+    folders = list({folder.resolve(): folder for folder in folders}.values())
+    colours: dict[str, int] = {}
+    runs = []
+    for name, folder in zip(short_names(folders), folders, strict=True):
+        run = Run(folder)
+        corpus_folder, settings = run.config()
+        try:
+            corpus, missing = Corpus(corpus_folder), ""
+        except UserError as error:
+            corpus, missing = None, str(error).splitlines()[0]
+        same = json.dumps({**settings.to_dict(), "seed": None, "corpus": str(corpus_folder)})
+        curve = [r for r in run.metrics() if r["split"] == "valid" and r.get("ppl") is not None]
+        colour = colours.setdefault(same, len(colours))
+        runs.append(Reported(name, folder, settings, corpus, missing, curve, read_scores(folder), colour))
+    return runs
+
+
+def short_names(folders: Sequence[Path]) -> list[str]:
+    """The ends of the paths, as short as they can be and still differ: a page need not tell where it is from."""
+    parts = [folder.resolve().parts for folder in folders]
+    for length in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(part[-length:]) for part in parts]
+        if len(set(names)) == len(names):
+            return names
+    return [str(folder) for folder in folders]
