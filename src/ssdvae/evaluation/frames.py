@@ -66,7 +66,7 @@ def reliability(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> li
 def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
     """Expected calibration error: how far confidence is from accuracy, over the bins."""
     gaps = (b["events"] * abs(b["confidence"] - b["accuracy"]) for b in reliability(confidence, right))
-    return sum(gaps) / len(confidence)
+    return float(sum(gaps) / len(confidence))
 
 
 def confusions(

@@ -41,8 +41,7 @@ def learning_curves(runs: Sequence[Reported]) -> Html:
         for run in drawn
     ]
     values = [mark.y for one in series for mark in one.marks]
-    best = min(drawn, key=lambda run: run.best["ppl"])  # type: ignore[index]  # a curve has a best point
-    assert best.best is not None
+    lowest, run = min(((r, run) for run in drawn for r in run.curve), key=lambda pair: float(pair[0]["ppl"]))
     rows = [
         [run.name, f"{r['epoch']:g}", f"{r['step']:,}", f"{math.log(r['ppl']):.3f}", f"{r['ppl']:.2f}"]
         for run in drawn
@@ -50,8 +49,8 @@ def learning_curves(runs: Sequence[Reported]) -> Html:
     ]
     return figure(
         "Validation NLL while training.",
-        f"The lowest point is {math.log(best.best['ppl']):.3f} nats a word (perplexity {best.best['ppl']:.2f}), by "
-        f"{best.name} after epoch {best.best['epoch']:g}; a curve that still falls at its end was stopped early. "
+        f"The lowest point is {math.log(lowest['ppl']):.3f} nats a word (perplexity {lowest['ppl']:.2f}), by "
+        f"{run.name} after epoch {lowest['epoch']:g}; a curve that still falls at its end could go on. "
         "Frames are read off the same words, so models with and without them do not compare here. "
         "Epochs are on a square-root scale, as in the paper.",
         plot(
@@ -130,9 +129,9 @@ def latent_use(runs: Sequence[Reported]) -> Html:
         [
             figure(
                 "What a latent variable says.",
-                "A bar is the logarithm of the number of values. The first part is what the variable says about "
-                "the document: a collapsed one has none of it. The second is what stays uncertain, the third the "
-                "room of values that are rarely or never used.",
+                "A bar is the logarithm of the number of values. The first part is what the variable says "
+                "about the document: a collapsed one has none of it. The second is what stays uncertain, the "
+                "third the room of values that are rarely or never used.",
                 stack("What a latent variable says, in nats", bars, "nats"),
             ),
             table("Collapse diagnostics, in nats for each latent variable", head, rows),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 VOID = {"input", "meta", "br"}
@@ -10,6 +10,10 @@ VOID = {"input", "meta", "br"}
 
 class Html(str):
     """Markup. Any other string is text."""
+
+    def join(self, parts: Iterable[str]) -> Html:
+        """The parts, which must be markup too, with this between them."""
+        return Html(str.join(self, parts))
 
 
 def tag(name: str, /, *children: str | None, **attributes: object) -> Html:
@@ -32,40 +36,45 @@ def join(children: Iterable[str | None]) -> Html:
     return Html("".join(c if isinstance(c, Html) else escape(c) for c in children if c is not None))
 
 
+def breakable(name: str) -> Html:
+    """A name that may go on in the next line after an underscore."""
+    return Html("_<wbr>").join(map(escape, name.split("_")))
+
+
 def _shown(value: object) -> str:
     """Places in a picture need no more than a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def table(
-    caption: str,
-    head: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    names: int = 1,
-    class_: str | None = None,
+    caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, names: int = 1, id: str | None = None
 ) -> Html:
-    """A table whose first column names the row; after ``names`` columns come figures."""
+    """A table whose first column names the row; after ``names`` columns come figures.
 
-    def cell(place: int, content: str) -> Html:
-        kind = None if place < names else "figure"
-        if place == 0:
-            return tag("th", content, scope="row")
-        return tag("td", content, class_=kind)
+    One with an ``id`` is long, and looked through in a box of its own.
+    """
 
-    titles = (tag("th", h, scope="col", class_=None if i < names else "figure") for i, h in enumerate(head))
-    body = (tag("tr", *(cell(i, c) for i, c in enumerate(row))) for row in rows)
+    def cells(kind: str, row: Sequence[str]) -> Iterator[Html]:
+        for place, content in enumerate(row):
+            heading = kind == "col" or place == 0
+            yield tag(
+                "th" if heading else "td",
+                content,
+                scope=kind if heading else None,
+                class_="figure" if place >= names else None,
+            )
+
     # A wide table scrolls in its own box; a box that scrolls must be reachable by keyboard.
     return tag(
         "div",
         tag(
             "table",
             tag("caption", caption),
-            tag("thead", tag("tr", *titles)),
-            tag("tbody", *body),
-            class_=class_,
+            tag("thead", tag("tr", *cells("col", head))),
+            tag("tbody", *(tag("tr", *cells("row", row)) for row in rows)),
         ),
-        class_="scroll",
+        id=id,
+        class_="scroll tall" if id else "scroll",
         tabindex="0",
         role="region",
         aria_label=caption,

@@ -31,8 +31,8 @@ EXPLAINED = {
     "perplexity": "Lower is better. “ppl” conditions on frames that were read off the very words to be "
     "predicted; only the bound, which pays for them, can be compared between models with and without latent "
     "variables. The paper's perplexity counts separators.",
-    "frames": "Higher is better, except for the calibration error. No frame was observed. The paper classifies "
-    "single events: only a corpus of one event a document can be held against it.",
+    "frames": "Higher is better, except for the calibration error. No frame was observed. The paper "
+    "classifies single events: only a corpus of one event a document can be held against it.",
     "cloze": "Higher is better: how often the true continuation of a seed event is chosen. The paper "
     "chooses by likelihood; PMI takes away how likely the words are anyway.",
 }
@@ -143,9 +143,9 @@ def results(runs: Sequence[Reported]) -> Iterator[Html]:
     if rows:
         yield tag(
             "p",
-            f"The paper's figures ({SOURCE}) are means and deviations of three runs on its own corpus "
-            "of Wikipedia, with 40,000 words and 500 frames. They stand here to be compared with runs on that corpus; "
-            "on any other they are only a hint of the order of magnitude. –: not measured, or not in the paper.",
+            f"The paper's figures ({SOURCE}) are means and deviations of three runs on its own corpus of "
+            "Wikipedia, with 40,000 words and 500 frames. A run on any other corpus cannot be held against "
+            "them. A dash: not measured, or not in the paper.",
             class_="note",
         )
     if absent:

@@ -57,7 +57,7 @@ def read_runs(folders: Sequence[Path]) -> list[Reported]:
 
 
 def short_names(folders: Sequence[Path]) -> list[str]:
-    """The ends of the paths, as short as they can be and still differ: a page need not tell where it is from."""
+    """The ends of the paths, as short as they can be and still differ: a page tells no more than that."""
     parts = [folder.resolve().parts for folder in folders]
     for length in range(1, max(map(len, parts)) + 1):
         names = ["/".join(part[-length:]) for part in parts]
