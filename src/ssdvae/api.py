@@ -9,13 +9,13 @@ ssdvae.evaluate("runs/first", split="valid")["ppl_bound"]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ssdvae.config import EvaluateSettings, PrepareSettings, Split, TrainSettings
+from ssdvae.config import EvaluateSettings, PrepareSettings, ReportSettings, Split, TrainSettings
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
@@ -23,10 +23,11 @@ from ssdvae.data.files import sha256
 from ssdvae.errors import UserError
 from ssdvae.evaluation import measure as measuring
 from ssdvae.models.base import EventModel
+from ssdvae.report import page
 from ssdvae.training import train as training
 from ssdvae.training.runs import Run
 
-__all__ = ["Corpus", "Document", "Event", "evaluate", "load", "prepare", "resume", "train"]
+__all__ = ["Corpus", "Document", "Event", "evaluate", "load", "prepare", "resume", "train", "write_report"]
 
 AnyPath = str | Path
 
@@ -99,3 +100,14 @@ def evaluate(
     if folder.is_dir():
         measuring.write_scores(folder, measured)
     return measuring.flat(measured)
+
+
+def write_report(
+    runs: Sequence[AnyPath],
+    out: AnyPath = "report.html",
+    *,
+    tick: Callable[[int], None] = lambda runs: None,
+    **settings: Any,
+) -> Path:
+    """Write one page about some runs: what they are, their scores, and what their models learned."""
+    return page.write_report([Path(run) for run in runs], Path(out), ReportSettings(**settings), tick)

@@ -265,10 +265,11 @@ def report_flags(parser: Parser, argv: Sequence[str]) -> None:
 
 
 def report(args: Namespace) -> None:
-    from ssdvae.report.page import write_report
+    from ssdvae import api
 
+    settings = ReportSettings.of(vars(args))
     with bar("looking at runs", len(args.runs)) as tick:
-        write_report(args.runs, args.out, ReportSettings.of(vars(args)), tick)
+        api.write_report(args.runs, args.out, tick=tick, **settings.to_dict())
     say(f"wrote {args.out}; open it in a browser")
 
 

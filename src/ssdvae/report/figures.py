@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ssdvae.config import Split
+from ssdvae.evaluation.measure import Measurement
 from ssdvae.report.charts import Axis, Mark, Series, around, plot, stack
 from ssdvae.report.html import Html, join, table, tag
-from ssdvae.report.runs import Reported
+from ssdvae.report.runs import Reported, where
 
 
 def figure(title: str, see: str, picture: Html, data: Html | None = None) -> Html:
@@ -18,6 +20,13 @@ def figure(title: str, see: str, picture: Html, data: Html | None = None) -> Htm
 
 def absent(reason: str) -> Html:
     return tag("p", reason, class_="absent")
+
+
+def _measured(
+    runs: Sequence[Reported], task: str, figure: str, split: Split
+) -> list[tuple[Reported, Measurement]]:
+    """The runs of which a figure is known, with where it was measured."""
+    return [(run, m) for run in runs if (m := run.scores(task, figure, split)) is not None]
 
 
 def learning_curves(runs: Sequence[Reported]) -> Html:
@@ -68,14 +77,14 @@ def learning_curves(runs: Sequence[Reported]) -> Html:
     )
 
 
-def calibration(runs: Sequence[Reported]) -> Html:
+def calibration(runs: Sequence[Reported], split: Split) -> Html:
     """Reliability: how often a frame is right that the model holds with some confidence."""
-    found = [(run, m) for run in runs for m in run.scores("frames") if m.scores.get("frame_reliability")]
+    found = _measured(runs, "frames", "frame_reliability", split)
     if not found:
         return absent("Left out: no run has been measured on frames (“ssdvae evaluate RUN”).")
     series, rows = [], []
     for run, m in found:
-        name, bins = f"{run.name}, {m.data}", m.scores["frame_reliability"]
+        name, bins = run.name, m.scores["frame_reliability"]
         most = max(b["events"] for b in bins)
         notes = [
             f"{name}: confidence {b['confidence']:.2f}, right {b['accuracy']:.1%} of {b['events']:,} events"
@@ -87,7 +96,7 @@ def calibration(runs: Sequence[Reported]) -> Html:
         ]
         series.append(Series(name, run.colour, marks))
         rows += [[name, f"{b['confidence']:.3f}", f"{b['accuracy']:.3f}", f"{b['events']:,}"] for b in bins]
-    errors = "; ".join(f"{run.name}, {m.data}: {m.scores['frame_ece']:.3f}" for run, m in found)
+    errors = "; ".join(f"{run.name} {m.scores['frame_ece']:.3f} ({where(m.data)})" for run, m in found)
     return figure(
         "Confidence against accuracy of the inferred frames.",
         "On the dashed line a model is right as often as it expects to be; below it, it is too sure. "
@@ -103,17 +112,15 @@ def calibration(runs: Sequence[Reported]) -> Html:
     )
 
 
-def latent_use(runs: Sequence[Reported]) -> Html:
+def latent_use(runs: Sequence[Reported], split: Split) -> Html:
     """Whether the latent variables say anything, or have collapsed."""
-    found = [
-        (run, m) for run in runs for m in run.scores("perplexity") if m.scores.get("latent_kl") is not None
-    ]
+    found = _measured(runs, "perplexity", "latent_kl", split)
     if not found:
         return absent("Left out: no run with latent variables has been measured (“ssdvae evaluate RUN”).")
     rows, bars = [], []
     for run, m in found:
         s = m.scores
-        name = f"{run.name}, {m.data}"
+        name = f"{run.name}, {where(m.data)}"
         rows.append(
             [
                 name,

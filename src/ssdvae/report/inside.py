@@ -49,7 +49,7 @@ def inside(run: Reported, settings: ReportSettings, id: str) -> Iterator[Html]:
         except UserError as error:
             left_out.setdefault(_sentence(error), []).append(title)
         else:
-            yield tag("h3", title)
+            yield tag("h4", title)
             yield content
     for reason, titles in left_out.items():
         yield absent(f"Left out ({', '.join(titles)}): {reason}")

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ssdvae.config import SPLITS, TrainSettings
+from ssdvae.config import SPLITS, Split, TrainSettings
 from ssdvae.evaluation.summary import FIGURES, Row, differing, summarize
 from ssdvae.report.html import Html, join, table, tag
-from ssdvae.report.paper import SOURCE, TABLES, PaperFigure, counterpart, paper_figures
-from ssdvae.report.runs import Reported
+from ssdvae.report.paper import SOURCE, TABLES, counterpart, paper_figures
+from ssdvae.report.runs import Reported, where
 
 NAMES = {
     "ppl": "ppl",
@@ -47,26 +47,26 @@ def shown(value: Any) -> str:
     return value.name if isinstance(value, Path) else str(value)
 
 
-def tiles(runs: Sequence[Reported]) -> Html:
+def tiles(runs: Sequence[Reported], split: Split) -> Html:
     """The figures that one looks for first, on the data that most runs were measured on."""
     found = [("runs", f"{len(runs)}", ", ".join(dict.fromkeys(run.settings.model for run in runs)))]
-    for task, name, title, best in (
+    for task, figure, title, best in (
         ("perplexity", "ppl_bound", "lowest perplexity bound", min),
         ("frames", "frame_accuracy", "highest frame accuracy", max),
         ("cloze", "cloze_pmi", "highest cloze accuracy", max),
     ):
-        measured = [(m, run) for run in runs for m in run.scores(task) if m.scores.get(name) is not None]
+        measured = [(m, run) for run in runs if (m := run.scores(task, figure, split)) is not None]
         if measured:
-            data, _ = Counter((m.data, m.sha256) for m, _ in measured).most_common(1)[0]
+            common, _ = Counter(m.sha256 for m, _ in measured).most_common(1)[0]
             m, run = best(
-                ((m, run) for m, run in measured if (m.data, m.sha256) == data),
-                key=lambda pair: float(pair[0].scores[name]),
+                (pair for pair in measured if pair[0].sha256 == common),
+                key=lambda pair: pair[0].scores[figure],
             )
-            value = f"{m.scores[name]:.2f}" if name == "ppl_bound" else f"{m.scores[name]:.1%}"
-            found.append((title, value, f"{run.name}, {_data(m.data)}"))
+            value = f"{m.scores[figure]:.2f}" if task == "perplexity" else f"{m.scores[figure]:.1%}"
+            found.append((title, value, f"{run.name}, {where(m.data)}"))
     items = (
-        tag("div", tag("dt", title), tag("dd", tag("strong", value), tag("span", where)))
-        for title, value, where in found
+        tag("div", tag("dt", title), tag("dd", tag("strong", value), tag("span", place)))
+        for title, value, place in found
     )
     return tag("dl", *items, class_="tiles")
 
@@ -125,30 +125,25 @@ def settings_table(runs: Sequence[Reported]) -> Html:
     )
 
 
-def _data(name: str) -> str:
-    """A split, or the name of a file."""
-    return name if name in SPLITS else Path(name).name
-
-
 def results(runs: Sequence[Reported]) -> Iterator[Html]:
-    """A table for each task and data, with the paper's figures beside those that it has too."""
+    """A table for each task and data, with the paper's figures below those that it has too."""
     measured = [run for run in runs if run.measured]
-    absent = [run.name for run in runs if not run.measured]
     rows = summarize([run.folder for run in measured])
-    for task, data in dict.fromkeys((row.task, row.data) for row in rows):
-        mine = [row for row in rows if (row.task, row.data) == (task, data)]
-        yield tag("h3", f"{task.capitalize()}, {_data(data)}")
+    for task in dict.fromkeys(row.task for row in rows):
+        yield tag("h3", task.capitalize())
         yield tag("p", EXPLAINED[task])
-        yield _result_table(task, data, mine)
+        for data in dict.fromkeys(row.data for row in rows if row.task == task):
+            yield _result_table(task, data, [row for row in rows if (row.task, row.data) == (task, data)])
+            yield _whole_paper(FIGURES[task], data)
     if rows:
         yield tag(
             "p",
-            f"The paper's figures ({SOURCE}) are means and deviations of three runs on its own corpus of "
-            "Wikipedia, with 40,000 words and 500 frames. A run on any other corpus cannot be held against "
-            "them. A dash: not measured, or not in the paper.",
+            f"The paper's figures ({SOURCE}), in italics, are means and deviations of three runs on its own "
+            "corpus of Wikipedia, with 40,000 words and 500 frames. A run on any other corpus cannot be held "
+            "against them. A dash: not measured.",
             class_="note",
         )
-    if absent:
+    if absent := [run.name for run in runs if not run.measured]:
         yield tag(
             "p",
             f"Not measured yet: {', '.join(absent)}. “ssdvae evaluate RUN” measures a run.",
@@ -157,54 +152,51 @@ def results(runs: Sequence[Reported]) -> Iterator[Html]:
 
 
 def _result_table(task: str, data: str, rows: Sequence[Row]) -> Html:
-    papers = {figure: [counterpart(row.settings, figure, data) for row in rows] for figure in FIGURES[task]}
-    head = ["model", *rows[0].differs, "runs"]
-    lines = [[row.settings.model, *map(shown, row.differs.values()), str(row.runs)] for row in rows]
-    for figure in FIGURES[task]:
-        head.append(NAMES[figure])
-        for line, row in zip(lines, rows, strict=True):
-            line.append(_measured(row, figure))
-        if found := [p for p in papers[figure] if p is not None]:
-            cited = "; ".join(dict.fromkeys(TABLES[p.table] for p in found))
-            head.append(f"paper ({cited})")
-            for line, paper in zip(lines, papers[figure], strict=True):
-                line.append(_printed(paper))
-    return join(
-        [
-            table(f"{task.capitalize()} on {_data(data)}", head, lines, names=1 + len(rows[0].differs)),
-            _whole_paper(FIGURES[task], data),
-        ]
-    )
+    figures = FIGURES[task]
+    papers = {(row, f): counterpart(rows[row].settings, f, data) for row in range(len(rows)) for f in figures}
+    tables = {
+        f: [p.table for (_, figure), p in papers.items() if p is not None and figure == f] for f in figures
+    }
+    head = ["model"]
+    for f in figures:
+        cited = "; ".join(dict.fromkeys(TABLES[table] for table in tables[f]))
+        head.append(join([NAMES[f], _paper(f"paper: {cited}") if cited else None]))
+    lines = [
+        [_configuration(row)]
+        + [join([_mean(row, f), _paper(p.printed) if (p := papers[number, f]) else None]) for f in figures]
+        for number, row in enumerate(rows)
+    ]
+    return table(f"{task.capitalize()} on {where(data)}", head, lines)
 
 
-def _measured(row: Row, figure: str) -> str:
-    """The mean over runs; pointed at, the figures of each run in full."""
-    values = row.values.get(figure, [])
-    return tag("span", row.cell(figure), title=", ".join(map(repr, values))) if values else row.cell(figure)
+def _configuration(row: Row) -> Html:
+    """The model, and below it what sets it apart: columns of their own would push the figures off a phone."""
+    apart = [f"{name} {shown(value)}" for name, value in row.differs.items()]
+    runs = "1 run" if row.runs == 1 else f"{row.runs} runs"
+    return join([row.settings.model, tag("small", ", ".join([*apart, runs]))])
 
 
-def _printed(paper: PaperFigure | None) -> str:
-    """With no more digits than the paper prints."""
-    return "–" if paper is None else tag("span", f"{paper.mean:g} ± {paper.deviation:g}", class_="paper")
+def _mean(row: Row, figure: str) -> Html:
+    """The mean over runs; pointed at, the figure of each run in full."""
+    values = ", ".join(map(repr, row.values.get(figure, [])))
+    return tag("span", row.cell(figure), title=values or None)
 
 
-def _whole_paper(figures: Sequence[str], split: str) -> Html | None:
-    """All that the paper has for a task, for whoever wants the other rows."""
+def _paper(text: str) -> Html:
+    return tag("span", text, class_="paper")
+
+
+def _whole_paper(figures: Sequence[str], split: str) -> Html:
+    """All that the paper has for a task and split, for whoever wants the other rows."""
     mine = [p for p in paper_figures() if p.figure in figures and p.split == split]
     if not mine:
-        return None
+        return Html("")
     columns = list(dict.fromkeys((p.table, p.data, p.figure) for p in mine))
-    keys = list(dict.fromkeys((p.model, p.attention, p.observe) for p in mine))
-    cells = {((p.model, p.attention, p.observe), (p.table, p.data, p.figure)): p for p in mine}
+    rows: dict[tuple[str, str, str], dict[tuple[str, str, str], str]] = {}
+    for p in mine:
+        key = (p.model, p.attention or "–", "–" if p.observe is None else f"{p.observe:g}")
+        rows.setdefault(key, {})[p.table, p.data, p.figure] = p.printed
     head = ["model", "attention", "ε", *(f"{NAMES[f]}, {data} ({TABLES[t]})" for t, data, f in columns)]
-    rows = [
-        [
-            key[0],
-            key[1] or "–",
-            "–" if key[2] is None else f"{key[2]:g}",
-            *(_printed(cells.get((key, c))) for c in columns),
-        ]
-        for key in keys
-    ]
+    lines = [[*key, *(cells.get(column, "–") for column in columns)] for key, cells in rows.items()]
     caption = f"The paper's figures, {split} split"
-    return tag("details", tag("summary", caption), table(caption, head, rows, names=3))
+    return tag("details", tag("summary", caption), table(caption, head, lines, names=3))

@@ -30,18 +30,21 @@ def write_report(
         (
             "runs",
             "Runs and data",
-            join([tiles(runs), data_table(runs), runs_table(runs), settings_table(runs)]),
+            join([tiles(runs, settings.split), data_table(runs), runs_table(runs), settings_table(runs)]),
         ),
         ("curves", "Learning curves", learning_curves(runs)),
         ("results", "Results", join(results(runs))),
-        ("calibration", "Calibration", calibration(runs)),
-        ("latent", "Use of the latent variables", latent_use(runs)),
+        ("calibration", "Calibration", calibration(runs, settings.split)),
+        ("latent", "Use of the latent variables", latent_use(runs, settings.split)),
     ]
+    looks = []
     for number, run in enumerate(runs):
-        sections.append(
-            (f"inside-{number}", f"Inside {run.name}", join(inside(run, settings, f"inside-{number}")))
-        )
+        content = join(inside(run, settings, f"run-{number}"))
+        # Closed but for the first: each is as long as all that stands before them.
+        name = tag("summary", tag("h3", f"{run.name}, {run.settings.model}"))
+        looks.append(tag("details", name, content, open=number == 0, class_="run"))
         tick(1)
+    sections.append(("inside", "Inside the models", join(looks)))
     with atomic_write(out) as path:
         path.write_text(page(title(runs), lead(runs), sections), encoding="utf-8")
     return out

@@ -38,6 +38,7 @@ class PaperFigure:
     figure: str
     mean: float
     deviation: float
+    printed: str
 
     def is_of(self, settings: TrainSettings) -> bool:
         """Whether a run with these settings is meant to give this figure."""
@@ -57,6 +58,7 @@ def paper_figures() -> tuple[PaperFigure, ...]:
             *(data, split, figure),
             float(mean),
             float(deviation),
+            f"{mean} ± {deviation}",
         )
         for table, model, attention, observe, data, split, figure, mean, deviation in lines
     )

@@ -10,6 +10,7 @@ from ssdvae.analysis.inference import InferredDocument, InferredEvent, infer_doc
 from ssdvae.config import GenerateSettings
 from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.events import MISSING, Document, Event
+from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.report.html import Html, breakable, join, tag
@@ -67,7 +68,7 @@ def _timeline(document: InferredDocument) -> Html:
     items = [_item(inferred, place, words) for place, inferred in enumerate(document.events)]
     return tag(
         "article",
-        tag("h4", document.id),
+        tag("h5", document.id),
         tag("ol", *items, class_="timeline"),
         class_="document",
         aria_label=f"Document {document.id}",
@@ -111,11 +112,9 @@ def _slot(word: str) -> str:
 
 def scripts(model: EventModel, shown: Sequence[Document]) -> Html:
     settings = GenerateSettings(scripts=SCRIPTS)
-    written = [
-        script
-        for document in shown[:SEEDS]
-        for script in generate(model, settings, seed_events=document.events[:1])
-    ]
+    # A seed with words that nobody can read is a poor example, if there are others.
+    seeds = sorted((d.events[:1] for d in shown if d.events), key=lambda events: UNKNOWN in events[0].words)
+    written = [script for seed in seeds[:SEEDS] for script in generate(model, settings, seed_events=seed)]
     return join(
         [
             tag(

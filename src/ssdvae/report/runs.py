@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ssdvae.config import TrainSettings
+from ssdvae.config import Split, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
 from ssdvae.evaluation.measure import Measurement, read_scores
@@ -33,8 +33,10 @@ class Reported:
         """The validation that the saved model is from."""
         return min(self.curve, key=lambda record: float(record["ppl"]), default=None)
 
-    def scores(self, task: str) -> list[Measurement]:
-        return [m for m in self.measured if m.task == task]
+    def scores(self, task: str, figure: str, split: Split) -> Measurement | None:
+        """What was measured on a split; if that was never measured, on whatever was first."""
+        found = [m for m in self.measured if m.task == task and m.scores.get(figure) is not None]
+        return next((m for m in found if m.data == split), found[0] if found else None)
 
 
 def read_runs(folders: Sequence[Path]) -> list[Reported]:
@@ -54,6 +56,11 @@ def read_runs(folders: Sequence[Path]) -> list[Reported]:
         colour = colours.setdefault(same, len(colours))
         runs.append(Reported(name, folder, settings, corpus, missing, curve, read_scores(folder), colour))
     return runs
+
+
+def where(data: str) -> str:
+    """What was measured on: the name of a split, or of a file."""
+    return Path(data).name
 
 
 def short_names(folders: Sequence[Path]) -> list[str]:
