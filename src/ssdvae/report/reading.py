@@ -85,11 +85,12 @@ def _item(inferred: InferredEvent, place: int, words: Sequence[str]) -> Html:
         most = sorted(zip(attention, words, strict=True), key=lambda pair: -pair[0])[:3]
         spoken += "; looked at " + ", ".join(f"{word} {share:.0%}" for share, word in most)
     frame = tag(
-        "button",
+        "button" if attention else "div",
         breakable(inferred.frame),
         tag("small", " " + sure + {"right": " ✓", "wrong": " ✗", None: ""}[state]),
-        type="button",
-        aria_label=spoken,
+        class_="frame",
+        type="button" if attention else None,
+        aria_label=spoken if attention else None,
         data_attention=attention and " ".join(f"{share:.3f}" for share in attention),
     )
     correction = tag("p", "known: ", breakable(known), class_="known") if known and state == "wrong" else None
