@@ -7,9 +7,33 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ssdvae.api import Corpus, Document, Event, evaluate, load, prepare, resume, train
+    from ssdvae.api import (
+        Corpus,
+        Document,
+        Event,
+        evaluate,
+        explain,
+        generate,
+        infer,
+        load,
+        prepare,
+        resume,
+        train,
+    )
 
-__all__ = ["Corpus", "Document", "Event", "evaluate", "load", "prepare", "resume", "train"]
+__all__ = [
+    "Corpus",
+    "Document",
+    "Event",
+    "evaluate",
+    "explain",
+    "generate",
+    "infer",
+    "load",
+    "prepare",
+    "resume",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:
