@@ -7,9 +7,35 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ssdvae.api import Corpus, Document, Event, evaluate, load, prepare, resume, train, write_report
+    from ssdvae.api import (
+        Corpus,
+        Document,
+        Event,
+        evaluate,
+        explain,
+        generate,
+        infer,
+        load,
+        prepare,
+        resume,
+        train,
+        write_report,
+    )
 
-__all__ = ["Corpus", "Document", "Event", "evaluate", "load", "prepare", "resume", "train", "write_report"]
+__all__ = [
+    "Corpus",
+    "Document",
+    "Event",
+    "evaluate",
+    "explain",
+    "generate",
+    "infer",
+    "load",
+    "prepare",
+    "resume",
+    "train",
+    "write_report",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from ssdvae.data.storyworld import World
 WORD = "<script>alert(1)</script>"
 FRAME = '"><img/src="https://example.org/x.png"/onerror=alert(2)>'
 NAME = "</title><b>&amp;"
-TINY = {"preset": "tiny", "hidden": 8, "embedding": 8, "epochs": 3, "batch": 50}
+TINY: dict[str, Any] = {"preset": "tiny", "hidden": 8, "embedding": 8, "epochs": 3, "batch": 50}
 
 
 def hostile(document: Document) -> Document:

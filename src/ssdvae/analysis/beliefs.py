@@ -20,14 +20,14 @@ def no_tick(documents: int) -> None:
 
 def infer_frames(model: EventModel, batch: Batch) -> Beliefs:
     """The frames of each document; a ``UserError`` from a model that has none."""
-    beliefs = model.infer(batch)
+    with torch.no_grad():
+        beliefs = model.infer(batch)
     if beliefs is None or not beliefs.frames:
         what = "has no latent variables" if beliefs is None else "has latent variables that are no frames"
         raise UserError(f"{model.config.model} {what}: there are no frames to look at")
     return beliefs
 
 
-@torch.no_grad()
 def frame_beliefs(
     model: EventModel, documents: Documents, batch: int, tick: Tick = no_tick
 ) -> Iterator[tuple[Beliefs, Batch]]:

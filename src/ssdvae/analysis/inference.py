@@ -75,7 +75,7 @@ def numbered(
 
     Words are folded to lower case if those of the model are, unless ``lowercase`` says otherwise.
     """
-    fold = model.vocabulary.lowercase if lowercase is None else lowercase
+    fold = model.vocabulary.lowercase if lowercase is None else lowercase  # once: it looks at every word
     shape = (len(documents), max(len(document.events) for document in documents))
     tokens = torch.zeros(*shape, 4, dtype=torch.long)
     frames, mask = torch.full(shape, -1), torch.zeros(shape, dtype=torch.bool)
@@ -87,6 +87,13 @@ def numbered(
         mask[row, :size] = True
     observed = frames if observe_frames else torch.full_like(frames, -1)
     return Batch(tokens, frames, observed, mask).to(model.device)
+
+
+def unknown_words(model: EventModel, events: Iterable[Event]) -> list[str]:
+    """The words of some events that the model does not know, each once."""
+    fold = model.vocabulary.lowercase
+    words = (word for event in events for word in (folded(event.words) if fold else event.words))
+    return [word for word in dict.fromkeys(words) if word not in model.vocabulary]
 
 
 def infer_documents(
@@ -104,10 +111,8 @@ def infer_documents(
     for group in _groups(documents, batch):
         full = [document for document in group if document.events]
         if full:
-            with torch.no_grad():
-                numbers = numbered(model, full, lowercase, observe_frames)
-                beliefs = infer_frames(model, numbers)
-            rows = _rows(model, full, numbers, beliefs)
+            numbers = numbered(model, full, lowercase, observe_frames)
+            rows = _rows(model, full, numbers, infer_frames(model, numbers))
         for document in group:
             yield next(rows) if document.events else InferredDocument(document.id, (), 0)
 

@@ -18,6 +18,7 @@ from ssdvae.data.vocabulary import Inventory
 from ssdvae.models.base import Beliefs, EventModel
 
 Array = NDArray[np.float64]
+Order = Literal["lift", "probability", "count"]
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,15 @@ class Transitions:
     def strongest(
         self,
         k: int = 10,
-        by: Literal["lift", "probability", "count"] = "lift",
+        by: Order = "lift",
         min_count: float = 5.0,
     ) -> list[Link]:
         """The links that were expected at least ``min_count`` times, strongest first."""
-        values = {"lift": self.lift, "probability": self.probabilities, "count": self.counts}
+        values: dict[Order, Array] = {
+            "lift": self.lift,
+            "probability": self.probabilities,
+            "count": self.counts,
+        }
         scores = np.where(self.counts >= max(min_count, np.finfo(float).tiny), values[by], -np.inf)
         best = np.argsort(-scores, axis=None, kind="stable")[:k]
         pairs = zip(*np.unravel_index(best, scores.shape), strict=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ssdvae.config import Split
 from ssdvae.evaluation.measure import Measurement
 from ssdvae.report.charts import Axis, Mark, Series, around, plot, stack
-from ssdvae.report.html import Html, join, table, tag
+from ssdvae.report.html import Html, absent, join, table, tag
 from ssdvae.report.runs import Reported, where
 
 
@@ -16,10 +16,6 @@ def figure(title: str, see: str, picture: Html, data: Html | None = None) -> Htm
     """A picture with its title, what to see in it, and its numbers as a table."""
     numbers = None if data is None else tag("details", tag("summary", "The numbers as a table"), data)
     return tag("figure", tag("figcaption", tag("strong", title), " ", see), picture, numbers)
-
-
-def absent(reason: str) -> Html:
-    return tag("p", reason, class_="absent")
 
 
 def _measured(

@@ -36,6 +36,11 @@ def join(children: Iterable[str | None]) -> Html:
     return Html("".join(c if isinstance(c, Html) else escape(c) for c in children if c is not None))
 
 
+def absent(reason: str) -> Html:
+    """A sentence in the place of what cannot be shown."""
+    return tag("p", reason, class_="absent")
+
+
 def breakable(name: str) -> Html:
     """A name that may go on in the next line after an underscore."""
     return Html("_<wbr>").join(map(escape, name.split("_")))

@@ -14,9 +14,9 @@ from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
-from ssdvae.report.figures import absent, figure
+from ssdvae.report.figures import figure
 from ssdvae.report.graph import Link, links
-from ssdvae.report.html import Html, breakable, join, table, tag
+from ssdvae.report.html import Html, absent, breakable, join, table, tag
 from ssdvae.report.reading import readable, scripts, timelines
 from ssdvae.report.runs import Reported
 
@@ -26,14 +26,14 @@ ROWS, TOP_WORDS, TOP_FRAMES, LINKS = 100, 8, 5, 24
 def inside(run: Reported, settings: ReportSettings, id: str) -> Iterator[Html]:
     """The parts about one run; those that its model has no answer for are named, with the reason."""
     if run.corpus is None:
-        yield absent(f"Left out: {run.corpus_missing}.")
+        yield absent("Left out: the corpus of this run cannot be opened any more.")
         return
     try:
         model = EventModel.read(run.folder)
         run.corpus.check_names(model.vocabulary, model.frames)
         documents = first(run.corpus.split(settings.split), settings.sample)
     except UserError as error:
-        yield absent(f"Left out: {_sentence(error)}")
+        yield absent(f"Left out: {run.sentence(error)}")
         return
     shown = readable(run.corpus, first(documents, settings.documents))
     parts: dict[str, Callable[[], Html]] = {
@@ -47,16 +47,12 @@ def inside(run: Reported, settings: ReportSettings, id: str) -> Iterator[Html]:
         try:
             content = part()
         except UserError as error:
-            left_out.setdefault(_sentence(error), []).append(title)
+            left_out.setdefault(run.sentence(error), []).append(title)
         else:
             yield tag("h4", title)
             yield content
     for reason, titles in left_out.items():
         yield absent(f"Left out ({', '.join(titles)}): {reason}")
-
-
-def _sentence(error: UserError) -> str:
-    return str(error).splitlines()[0].removesuffix(".") + "."
 
 
 def first(documents: Documents, count: int) -> Documents:

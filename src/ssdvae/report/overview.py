@@ -9,7 +9,7 @@ from typing import Any
 
 from ssdvae.config import SPLITS, Split, TrainSettings
 from ssdvae.evaluation.summary import FIGURES, Row, differing, summarize
-from ssdvae.report.html import Html, join, table, tag
+from ssdvae.report.html import Html, absent, join, table, tag
 from ssdvae.report.paper import SOURCE, TABLES, counterpart, paper_figures
 from ssdvae.report.runs import Reported, where
 
@@ -73,7 +73,7 @@ def tiles(runs: Sequence[Reported], split: Split) -> Html:
 
 def data_table(runs: Sequence[Reported]) -> Html:
     corpora = {r.corpus.fingerprint: r.corpus for r in runs if r.corpus is not None}
-    gone = [tag("p", f"{r.name}: {r.corpus_missing}.", class_="absent") for r in runs if r.corpus is None]
+    gone = [absent(f"The corpus of {r.name} cannot be opened any more.") for r in runs if r.corpus is None]
     head = ["corpus", "sources", "words", "frames", "events a document", *(f"{s} documents" for s in SPLITS)]
     rows = [
         [
@@ -143,12 +143,8 @@ def results(runs: Sequence[Reported]) -> Iterator[Html]:
             "against them. A dash: not measured.",
             class_="note",
         )
-    if absent := [run.name for run in runs if not run.measured]:
-        yield tag(
-            "p",
-            f"Not measured yet: {', '.join(absent)}. “ssdvae evaluate RUN” measures a run.",
-            class_="absent",
-        )
+    if unmeasured := [run.name for run in runs if not run.measured]:
+        yield absent(f"Not measured yet: {', '.join(unmeasured)}. “ssdvae evaluate RUN” measures a run.")
 
 
 def _result_table(task: str, data: str, rows: Sequence[Row]) -> Html:

@@ -22,8 +22,7 @@ class Reported:
     name: str
     folder: Path
     settings: TrainSettings
-    corpus: Corpus | None
-    corpus_missing: str  # why there is no corpus
+    corpus: Corpus | None  # None if it cannot be opened any more
     curve: list[dict[str, Any]]  # one record for each validation that gave words a probability
     measured: list[Measurement]
     colour: int  # the same for runs that differ in nothing but the seed
@@ -32,6 +31,13 @@ class Reported:
     def best(self) -> dict[str, Any] | None:
         """The validation that the saved model is from."""
         return min(self.curve, key=lambda record: float(record["ppl"]), default=None)
+
+    def sentence(self, error: UserError) -> str:
+        """What went wrong with the run: the first line, without the folders that only its owner knows."""
+        text = str(error).splitlines()[0].removesuffix(".") + "."
+        for folder in (self.folder, self.corpus.folder) if self.corpus else (self.folder,):
+            text = text.replace(str(folder), folder.name)
+        return text
 
     def scores(self, task: str, figure: str, split: Split) -> Measurement | None:
         """What was measured on a split; if that was never measured, on whatever was first."""
@@ -48,13 +54,13 @@ def read_runs(folders: Sequence[Path]) -> list[Reported]:
         run = Run(folder)
         corpus_folder, settings = run.config()
         try:
-            corpus, missing = Corpus(corpus_folder), ""
-        except UserError as error:
-            corpus, missing = None, str(error).splitlines()[0]
+            corpus: Corpus | None = Corpus(corpus_folder)
+        except UserError:
+            corpus = None
         same = json.dumps({**settings.to_dict(), "seed": None, "corpus": str(corpus_folder)})
         curve = [r for r in run.metrics() if r["split"] == "valid" and r.get("ppl") is not None]
         colour = colours.setdefault(same, len(colours))
-        runs.append(Reported(name, folder, settings, corpus, missing, curve, read_scores(folder), colour))
+        runs.append(Reported(name, folder, settings, corpus, curve, read_scores(folder), colour))
     return runs
 
 
