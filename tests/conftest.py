@@ -10,7 +10,7 @@ import torch
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
-install_import_hook(["ssdvae.models", "ssdvae.data.batches"], "beartype.beartype")
+install_import_hook(["ssdvae.models", "ssdvae.data.batches", "ssdvae.analysis"], "beartype.beartype")
 
 
 @pytest.fixture(autouse=True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import torch
 from torch import Tensor
 
 from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
-from ssdvae.data.events import MISSING
+from ssdvae.data.corpus import Documents
+from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.models import MODELS
 from ssdvae.models.base import EventModel
@@ -59,6 +62,28 @@ def toy_batch(
     seen = torch.rand(size, events) < observe
     tokens = torch.randint(0, WORDS, (size, events, 4))
     return Batch(tokens, gold, gold.masked_fill(~seen, -1), mask)
+
+
+def toy_documents(lengths: list[int], frames: int = FRAMES, labelled: float = 0.7) -> Documents:
+    """A split of a corpus, in which some events have no frame."""
+    batch = toy_batch(lengths, frames=frames, observe=labelled)
+    ids = pa.chunked_array([[f"d{i}" for i in range(len(lengths))]])
+    parts = (batch.tokens, batch.observed, torch.tensor(lengths))
+    return Documents(ids, *(part.numpy().astype(np.int32) for part in parts))
+
+
+def named_documents(documents: Documents, model: EventModel) -> list[Document]:
+    """The same with names for numbers."""
+    result = []
+    for row, size in enumerate(documents.lengths.tolist()):
+        events = []
+        for words, frame in zip(documents.tokens[row, :size], documents.frames[row, :size], strict=True):
+            verb, *others = (model.vocabulary.name(int(word)) for word in words)
+            known = None if frame < 0 else model.frames.name(int(frame))
+            subj, obj, mod = (None if word == MISSING else word for word in others)
+            events.append(Event(verb, subj, obj, mod, known))
+        result.append(Document(f"d{row}", tuple(events)))
+    return result
 
 
 def noise(size: int, seed: int = 0) -> Noise:

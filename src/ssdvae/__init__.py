@@ -13,11 +13,15 @@ if TYPE_CHECKING:
         Event,
         annotate,
         evaluate,
+        explain,
         extract,
+        generate,
+        infer,
         load,
         prepare,
         resume,
         train,
+        write_report,
     )
 
 __all__ = [
@@ -26,11 +30,15 @@ __all__ = [
     "Event",
     "annotate",
     "evaluate",
+    "explain",
     "extract",
+    "generate",
+    "infer",
     "load",
     "prepare",
     "resume",
     "train",
+    "write_report",
 ]
 
 

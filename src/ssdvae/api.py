@@ -7,33 +7,44 @@ corpus = ssdvae.prepare("framed.jsonl", "corpus", preset="tiny")
 run = ssdvae.train(corpus, "runs/first", preset="tiny", observe=0.9)
 model = ssdvae.load("runs/first")
 ssdvae.evaluate("runs/first", split="valid")["ppl_bound"]
+ssdvae.explain("runs/first").clusters.top_frames("elected")
+ssdvae.generate("runs/first", ["elected taylor election at"])
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from ssdvae.analysis import explain as explaining
+from ssdvae.analysis import generation
+from ssdvae.analysis.inference import InferredDocument, infer_documents
 from ssdvae.config import (
     AnnotateSettings,
     EvaluateSettings,
+    ExplainSettings,
     ExtractSettings,
+    GenerateSettings,
+    InferSettings,
     PrepareSettings,
+    ReportSettings,
     Split,
     TrainSettings,
 )
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.events import Document, Event
+from ssdvae.data.events import Document, Event, event_from_text
 from ssdvae.data.files import check_there, sha256
-from ssdvae.errors import UserError
+from ssdvae.data.readers import read_documents
+from ssdvae.errors import Malformed, UserError
 from ssdvae.evaluation import measure as measuring
 from ssdvae.extraction import annotate as annotating
 from ssdvae.extraction import extract as extracting
 from ssdvae.models.base import EventModel
+from ssdvae.report import page
 from ssdvae.training import train as training
 from ssdvae.training.runs import Run
 
@@ -43,11 +54,15 @@ __all__ = [
     "Event",
     "annotate",
     "evaluate",
+    "explain",
     "extract",
+    "generate",
+    "infer",
     "load",
     "prepare",
     "resume",
     "train",
+    "write_report",
 ]
 
 AnyPath = str | Path
@@ -140,11 +155,7 @@ def evaluate(
     Kept in ``scores.json`` of the run folder; ``details`` is a file for the scores of each cloze item.
     """
     chosen = EvaluateSettings(**settings)
-    if corpus is None:
-        corpus, _ = Run(run).config()
-    if not isinstance(corpus, Corpus):
-        corpus = Corpus(corpus)
-    model = load(run).to(torch.accelerator.current_accelerator(check_available=True) or "cpu")
+    corpus, model = _corpus(run, corpus), _ready(run)
     folder = Path(run)
     weights = sha256(folder / "model.safetensors") if folder.is_dir() else str(run)
     path = None if details is None else Path(details)
@@ -152,3 +163,66 @@ def evaluate(
     if folder.is_dir():
         measuring.write_scores(folder, measured)
     return measuring.flat(measured)
+
+
+def explain(
+    run: AnyPath,
+    *,
+    corpus: Corpus | AnyPath | None = None,
+    tick: Callable[[int], None] = lambda documents: None,
+    **settings: Any,
+) -> explaining.Explanation:
+    """Clusters, attention and chains of frames on one split, by default of the corpus of the run."""
+    chosen = ExplainSettings(**settings)
+    corpus, model = _corpus(run, corpus), _ready(run)
+    corpus.check_names(model.vocabulary, model.frames)
+    return explaining.explain(model, corpus.split(chosen.split), chosen, tick)
+
+
+def infer(
+    run: EventModel | AnyPath, documents: AnyPath | Iterable[Document], **settings: Any
+) -> Iterator[InferredDocument]:
+    """The frames of the documents of a file, or of any others, one after another."""
+    chosen = InferSettings(**settings)
+    if isinstance(documents, str | Path):
+        documents = read_documents(documents)
+    return infer_documents(_ready(run), documents, **chosen.to_dict())
+
+
+def generate(
+    run: EventModel | AnyPath,
+    seed_events: Sequence[Event | str],
+    frames: Sequence[str | None] = (),
+    **settings: Any,
+) -> list[generation.Script]:
+    """Scripts that begin with events such as ``"elected taylor election at"``, the likeliest first."""
+    chosen = GenerateSettings(**settings)
+    try:
+        seed = [event if isinstance(event, Event) else event_from_text(event) for event in seed_events]
+    except Malformed as error:
+        raise UserError(f"a seed event: {error}") from error
+    return generation.generate(_ready(run), chosen, seed_events=seed, frames=frames)
+
+
+def _corpus(run: AnyPath, corpus: Corpus | AnyPath | None) -> Corpus:
+    """The corpus that was named, or that of the run."""
+    if corpus is None:
+        corpus, _ = Run(run).config()
+    return corpus if isinstance(corpus, Corpus) else Corpus(corpus)
+
+
+def _ready(run: EventModel | AnyPath) -> EventModel:
+    """A model, on the fastest device."""
+    model = run if isinstance(run, EventModel) else load(run)
+    return model.to(torch.accelerator.current_accelerator(check_available=True) or "cpu")
+
+
+def write_report(
+    runs: Sequence[AnyPath],
+    out: AnyPath = "report.html",
+    *,
+    tick: Callable[[int], None] = lambda runs: None,
+    **settings: Any,
+) -> Path:
+    """Write one page about some runs: what they are, their scores, and what their models learned."""
+    return page.write_report([Path(run) for run in runs], Path(out), ReportSettings(**settings), tick)

@@ -2,94 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, get_type_hints
 
-from jsonargparse import ActionYesNo, ArgumentParser, Namespace
+from jsonargparse import Namespace
 
 from ssdvae import __version__
+from ssdvae.analysis.commands import explain, explain_flags, generate, generate_flags, infer, infer_flags
 from ssdvae.config import (
-    PRESETS,
     SPLITS,
     AnnotateSettings,
     EvaluateSettings,
     ExtractSettings,
     PrepareSettings,
-    Settings,
+    ReportSettings,
     Split,
     TrainSettings,
-    preset,
 )
 from ssdvae.console import bar, console, counted, say, table
 from ssdvae.errors import UserError
-
-
-class Parser(ArgumentParser):
-    """One that says what is wrong in a line or two, in the words of the command line."""
-
-    WORDING = (
-        (r'Parser key "(?:\w+\.)?(\w+)":\s*', r"--\1: "),
-        (r"(?<=arguments are required: )\w+\.(\w+)", r"--\1"),
-        (r"<class '(\w+)'>", r"\1"),
-        (r"(?:typing\.)?Literal\[(.*?)\]", r"value among \1"),
-    )
-
-    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        for pattern, wording in self.WORDING:
-            message = re.sub(pattern, wording, message)
-        raise UserError(f"{message}\nadd --help to read about the settings and their values")
-
-
-def add_settings(parser: Parser, kind: type[Settings], defaults: dict[str, Any]) -> None:
-    """--config, and a flag for each field: its name, type, default and help are the field's."""
-    parser.add_argument("--config", action="config", help="a YAML file with any of these settings")
-    hints = get_type_hints(kind)
-    for field in dataclasses.fields(kind):
-        flag = "--" + field.name.replace("_", "-")
-        default = defaults.get(field.name, field.default)
-        how: dict[str, Any] = {"type": hints[field.name]}
-        if hints[field.name] is bool:
-            how = {"action": ActionYesNo(no_prefix="no-")}
-        parser.add_argument(flag, default=default, help=field.metadata["help"], **how)
-
-
-def add_sized_settings(parser: Parser, kind: type[Settings], argv: Sequence[str]) -> None:
-    """--preset, and the settings with the defaults that it gives."""
-    name = _value_of("--preset", argv)
-    parser.add_argument(
-        "--preset", choices=list(PRESETS), default=None, help="a named size for all that follows"
-    )
-    add_settings(parser, kind, preset(name) if name in PRESETS else {})
-
-
-def _value_of(flag: str, argv: Sequence[str]) -> str | None:
-    """The value of a flag, before parsing: a preset gives the defaults of the flags around it."""
-    for place, word in enumerate(argv):
-        if word == flag and place + 1 < len(argv):
-            return argv[place + 1]
-        if word.startswith(flag + "="):
-            return word.removeprefix(flag + "=")
-    return None
-
-
-def _input_format(parser: Parser) -> None:
-    parser.add_argument("--format", default=None, help="jsonl, csv, parquet or official; by default as named")
-    parser.add_argument(
-        "--skip-bad", action="store_true", help="count and report malformed input instead of stopping"
-    )
-
-
-def _json_lines(path: Path) -> Path:
-    """A file that will be read again by its name."""
-    if not path.name.endswith((".jsonl", ".jsonl.gz")):
-        raise UserError(f"found {path} as the file to write, expected a name in .jsonl or .jsonl.gz")
-    return path
-
+from ssdvae.flags import Parser, add_settings, add_sized_settings, input_format, json_lines
 
 # One pair of functions for each command: its flags, and what it calls.
 
@@ -117,15 +51,13 @@ def world(args: Namespace) -> None:
     if args.documents < 1:
         raise UserError(f"--documents: found {args.documents}, expected at least 1")
     documents = World.embedded().documents(args.documents, args.seed)
-    say(
-        f"wrote {write_jsonl(_json_lines(args.out), counted(documents, 'writing')):,} documents to {args.out}"
-    )
+    say(f"wrote {write_jsonl(json_lines(args.out), counted(documents, 'writing')):,} documents to {args.out}")
 
 
 def import_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument("sources", nargs="+", type=Path, help="files of events in any known format")
     parser.add_argument("--out", type=Path, required=True, help="file to write (.jsonl or .jsonl.gz)")
-    _input_format(parser)
+    input_format(parser)
 
 
 def import_(args: Namespace) -> None:
@@ -135,9 +67,7 @@ def import_(args: Namespace) -> None:
     documents = (
         d for path in args.sources for d in read_documents(path, format=args.format, skip_bad=skipped)
     )
-    say(
-        f"wrote {write_jsonl(_json_lines(args.out), counted(documents, 'reading')):,} documents to {args.out}"
-    )
+    say(f"wrote {write_jsonl(json_lines(args.out), counted(documents, 'reading')):,} documents to {args.out}")
     if skipped is not None:
         say(str(skipped))
 
@@ -158,7 +88,7 @@ def extract(args: Namespace) -> None:
 
     done = write_events(
         args.sources,
-        _json_lines(args.out),
+        json_lines(args.out),
         ExtractSettings.of(vars(args)),
         format=args.format,
         progress=lambda chunks: counted(chunks, "extracting", size=lambda chunk: chunk.read),
@@ -186,7 +116,7 @@ def annotate_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "--relations", type=Path, default=None, help="JSON list of relations between frames, to be kept"
     )
-    _input_format(parser)
+    input_format(parser)
     add_settings(parser, AnnotateSettings, {})
 
 
@@ -196,7 +126,7 @@ def annotate(args: Namespace) -> None:
     from ssdvae.extraction.annotate import annotate as write_frames
     from ssdvae.extraction.annotate import load_annotator
 
-    out, skipped = _json_lines(args.out), Skipped() if args.skip_bad else None
+    out, skipped = json_lines(args.out), Skipped() if args.skip_bad else None
     # Looked at before anything is learned, which takes a while.
     settings = AnnotateSettings.of(vars(args))
     check_there(args.source)
@@ -228,7 +158,7 @@ def prepare_flags(parser: Parser, argv: Sequence[str]) -> None:
     for split in SPLITS:
         parser.add_argument(f"--{split}", type=Path, default=None, help=f"or: the file of the {split} split")
     parser.add_argument("--out", type=Path, required=True, help="corpus folder to write")
-    _input_format(parser)
+    input_format(parser)
     add_sized_settings(parser, PrepareSettings, argv)
 
 
@@ -338,6 +268,21 @@ def scores(args: Namespace) -> None:
             Console(highlight=False).print(table(title, head, rows))
 
 
+def report_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("runs", nargs="+", type=Path, help="run folders")
+    parser.add_argument("--out", type=Path, default=Path("report.html"), help="the page to write")
+    add_settings(parser, ReportSettings, {})
+
+
+def report(args: Namespace) -> None:
+    from ssdvae import api
+
+    settings = ReportSettings.of(vars(args))
+    with bar("looking at runs", len(args.runs)) as tick:
+        api.write_report(args.runs, args.out, tick=tick, **settings.to_dict())
+    say(f"wrote {args.out}; open it in a browser")
+
+
 COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable[[Namespace], None]]] = {
     "demo": ("train, evaluate and look at a model of the embedded corpus", demo_flags, demo),
     "world": (
@@ -352,6 +297,18 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable
     "train": ("train a model on a corpus folder", train_flags, train),
     "evaluate": ("measure a trained model", evaluate_flags, evaluate),
     "scores": ("put the scores of runs side by side, averaged over seeds", scores_flags, scores),
+    "explain": (
+        "show the clusters, the attention and the chains of frames of a model",
+        explain_flags,
+        explain,
+    ),
+    "infer": ("infer the frames of new documents", infer_flags, infer),
+    "generate": ("continue seed events to scripts", generate_flags, generate),
+    "report": (
+        "write one page about runs: curves, scores, and what the models learned",
+        report_flags,
+        report,
+    ),
 }
 
 

@@ -246,6 +246,81 @@ class EvaluateSettings(Settings):
             self._check(name, getattr(self, name) >= 1, "at least 1")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExplainSettings(Settings):
+    """What is shown of a trained model: its clusters, its attention, and which frames follow which."""
+
+    split: Split = setting("valid", "which split of the corpus")
+    words: str | None = setting(
+        None, "words whose frames are shown, with commas between; by default the most frequent verbs"
+    )
+    frames: str | None = setting(
+        None, "frames whose words are shown, with commas between; by default the most frequent ones"
+    )
+    rows: int = setting(10, "words, frames and links that are shown, where they are not named")
+    top: int = setting(5, "frames of each word, and words of each frame")
+    min_count: float = setting(5.0, "expected times that two frames must follow each other to be a link")
+    batch: int = setting(200, "documents read at once")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("rows", "top", "batch"):
+            self._check(name, getattr(self, name) >= 1, "at least 1")
+        self._check("min_count", self.min_count >= 0, "0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InferSettings(Settings):
+    """How the frames of new documents are inferred."""
+
+    observe_frames: bool = setting(False, "take the frames in the file as evidence, not only to compare with")
+    batch: int = setting(200, "documents read at once")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("batch", self.batch >= 1, "at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateSettings(Settings):
+    """How a script is continued."""
+
+    method: Literal["sample", "greedy", "beam"] = setting(
+        "sample", "draw words, take the likeliest word each time, or search for the likeliest words"
+    )
+    events: int = setting(4, "events after the seed")
+    scripts: int = setting(5, "scripts; beam search finds --beam at most, greedy is one")
+    temperature: float = setting(1.0, "sampling: below 1 likely words become likelier, above 1 less likely")
+    top_p: float = setting(0.9, "sampling: from the likeliest words that have this probability together")
+    beam: int = setting(10, "beam search: scripts kept after each word")
+    repeat: bool = setting(True, "let an event occur twice in a script")
+    distinct_roles: bool = setting(False, "let no event have the same subject and object")
+    seed: int = setting(1, "seed of all that is drawn")
+    batch: int = setting(100, "scripts drawn at once")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("events", "scripts", "beam", "batch"):
+            self._check(name, getattr(self, name) >= 1, "at least 1")
+        self._check("temperature", self.temperature > 0, "a number above 0; for the likeliest, greedy")
+        self._check("top_p", 0 < self.top_p <= 1, "a probability above 0")
+        self._check("seed", self.seed >= 0, "0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings(Settings):
+    """How a model is shown on the page about runs."""
+
+    split: Split = setting("valid", "which split of the corpus the models are shown on")
+    sample: int = setting(1_000, "documents behind the clusters and the links between frames, at most")
+    documents: int = setting(6, "documents that are shown with their frames")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("sample", "documents"):
+            self._check(name, getattr(self, name) >= 1, "at least 1")
+
+
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {
         "vocabulary": 2_000,

@@ -8,7 +8,7 @@ import torch
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.evaluation.frames import FramePredictions, calibration_error
+from ssdvae.evaluation.frames import FramePredictions, calibration_error, reliability
 from ssdvae.models.base import Beliefs
 
 FRAMES = Inventory(["A", "B", "C", "D"], [1] * 4)
@@ -53,6 +53,15 @@ def test_calibration_error_is_the_gap_between_confidence_and_accuracy() -> None:
     assert calibration_error(confidence, right) == pytest.approx((0 + 0.3) / 2)
     assert calibration_error(np.ones(4), np.ones(4, dtype=bool)) == 0
     assert predictions([0] * 4, [0, 0, 0, 1], 0.75).scores(FRAMES)["frame_ece"] == pytest.approx(0)
+
+
+def test_the_bins_of_the_reliability_plot_hold_every_event_once() -> None:
+    confidence = np.array([0.0, 0.31, 0.32, 0.95, 1.0])
+    right = np.array([False, True, False, True, True])
+    bins = reliability(confidence, right)
+    assert [b["events"] for b in bins] == [1, 2, 2]  # fifteen bins: 0.31 and 0.32 are in the fifth
+    assert [b["accuracy"] for b in bins] == [0, 0.5, 1]
+    assert [b["confidence"] for b in bins] == pytest.approx([0, 0.315, 0.975])
 
 
 def test_events_without_a_known_frame_are_left_out() -> None:

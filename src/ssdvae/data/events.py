@@ -74,6 +74,17 @@ class Document:
     events: tuple[Event, ...]
 
 
+def event_from_text(text: str) -> Event:
+    """An event as a person types it: ``verb subj obj mod``, where ``-``, ``_`` and ``None`` are empty slots.
+
+    Slots left out at the end are empty.
+    """
+    words = [None if word in ("-", "_", MISSING) else word for word in text.split()]
+    if not 1 <= len(words) <= len(SLOTS) or words[0] is None:
+        raise Malformed(shorten(text.strip()), "verb subj obj mod, with - for an empty slot after the verb")
+    return Event(*words)  # type: ignore[arg-type]  # the verb was just seen not to be None
+
+
 def event_from_record(record: object) -> Event:
     """An event from a mapping with the keys of ``SLOTS`` and ``frame``; unknown keys are passed over.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,7 @@ from typing import Self
 
 from ssdvae.data.events import MISSING
 from ssdvae.data.files import atomic_write
-from ssdvae.errors import DataError
+from ssdvae.errors import DataError, UserError
 
 UNKNOWN = "<unk>"
 
@@ -51,6 +52,15 @@ class Inventory:
         """The number of a name, or −1 for none and for a name that is not here."""
         return -1 if name is None else self._ids.get(name, -1)
 
+    def find(self, name: str, kind: str) -> int:
+        """The number of a name that a person gave; one that is not here is answered with those like it."""
+        if name not in self._ids:
+            folded = {known.lower(): known for known in self.names}
+            near = difflib.get_close_matches(name.lower(), folded, n=3)
+            hint = f"; did you mean {' or '.join(folded[match] for match in near)}?" if near else ""
+            raise UserError(f"the model knows no {kind} {name!r}{hint}")
+        return self._ids[name]
+
     def name(self, id: int) -> str:
         return self.names[id]
 
@@ -78,6 +88,15 @@ class Vocabulary(Inventory):
     @property
     def unknown(self) -> int:
         return self._ids[UNKNOWN]
+
+    @property
+    def lowercase(self) -> bool:
+        """Whether its words were folded to lower case: then no other word can be known."""
+        return all(name == name.lower() for name in self.names if name != MISSING)
+
+    @property
+    def missing(self) -> int:
+        return self._ids[MISSING]
 
     def word_id(self, word: str) -> int:
         """The number of a word, that of ``<unk>`` for one that is not here."""

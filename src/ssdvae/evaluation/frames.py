@@ -46,16 +46,27 @@ class FramePredictions:
             "frame_recall": float(recall),
             "frame_f1": float(f1),
             "frame_ece": calibration_error(confidence, known == inferred),
+            "frame_reliability": reliability(confidence, known == inferred),
             "frame_events": len(known),
             "frame_confusions": confusions(known, inferred, frames),
         }
 
 
-def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """Expected calibration error: how far confidence is from accuracy, over bins of equal width."""
+def reliability(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> list[dict[str, Any]]:
+    """Mean confidence and accuracy of each bin of equal width that has any events."""
     place = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    gaps = np.bincount(place, confidence - right, BINS)
-    return float(np.abs(gaps).sum() / len(confidence))
+    events, sure, correct = (np.bincount(place, values, BINS) for values in (None, confidence, right))
+    return [
+        {"events": int(n), "confidence": float(c / n), "accuracy": float(r / n)}
+        for n, c, r in zip(events, sure, correct, strict=True)
+        if n
+    ]
+
+
+def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
+    """Expected calibration error: how far confidence is from accuracy, over the bins."""
+    gaps = (b["events"] * abs(b["confidence"] - b["accuracy"]) for b in reliability(confidence, right))
+    return float(sum(gaps) / len(confidence))
 
 
 def confusions(

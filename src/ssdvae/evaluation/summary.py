@@ -25,17 +25,21 @@ FIGURES: dict[str, tuple[str, ...]] = {
 class Row:
     """One configuration on one set of data."""
 
-    model: str
+    settings: TrainSettings  # of one of its runs
     differs: dict[str, Any]  # the settings in which the configurations differ
     task: str
     data: str
     values: dict[str, list[float]]  # by figure, one for each run
 
+    @property
+    def runs(self) -> int:
+        return max(map(len, self.values.values()), default=0)
+
     def cell(self, figure: str) -> str:
         values = self.values.get(figure, [])
         if not values:
             return "–"
-        digits = 1 if figure.startswith("ppl") else 0 if figure == "latent_used" else 3
+        digits = 2 if figure.startswith("ppl") else 0 if figure == "latent_used" else 3
         spread = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
         return f"{mean(values):.{digits}f}{spread}"
 
@@ -46,20 +50,20 @@ def summarize(folders: Sequence[Path]) -> list[Row]:
     for folder, _, measured in runs:
         if not measured:
             raise UserError(f"{folder} was not measured yet: ssdvae evaluate {folder}")
-    differing = _differing([settings for _, settings, _ in runs])
+    names = differing([settings for _, settings, _ in runs])
     rows: dict[tuple[Any, ...], Row] = {}
     for _, settings, measured in runs:
-        differs = {name: getattr(settings, name) for name in differing}
+        differs = {name: getattr(settings, name) for name in names}
         for m in measured:
             key = (settings.model, *map(str, differs.values()), m.task, m.data, m.sha256)
-            row = rows.setdefault(key, Row(settings.model, differs, m.task, m.data, {}))
+            row = rows.setdefault(key, Row(settings, differs, m.task, m.data, {}))
             for name in FIGURES[m.task]:
                 if m.scores.get(name) is not None:
                     row.values.setdefault(name, []).append(m.scores[name])
     return list(rows.values())
 
 
-def _differing(settings: Sequence[TrainSettings]) -> list[str]:
+def differing(settings: Sequence[TrainSettings]) -> list[str]:
     """The settings that are not the same in all runs, other than the seed and the model."""
     names = [name for name in TrainSettings.names() if name not in ("seed", "model")]
     return [name for name in names if len({str(getattr(s, name)) for s in settings}) > 1]
@@ -72,9 +76,9 @@ def score_tables(rows: Sequence[Row]) -> Iterator[tuple[str, list[str], list[lis
         head = ["model", *mine[0].differs, "runs", *FIGURES[task]]
         lines = [
             [
-                row.model,
+                row.settings.model,
                 *map(str, row.differs.values()),
-                str(max(map(len, row.values.values()), default=0)),
+                str(row.runs),
                 *(row.cell(figure) for figure in FIGURES[task]),
             ]
             for row in mine

@@ -23,7 +23,7 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
 from ssdvae.models.card import model_card
 from ssdvae.models.decoder import Decoder, Plan
-from ssdvae.models.latent import Sampler, relaxed
+from ssdvae.models.latent import Sampler, SoftClusters, relaxed
 from ssdvae.models.output import linear_cross_entropy
 from ssdvae.models.recurrent import WordReader, full_precision
 
@@ -43,13 +43,14 @@ class Beliefs:
     """What a model takes its latent variables to be, each given the likeliest value of the one before.
 
     Where they are ``frames``, all have the same values, and these have names. Otherwise each has a codebook
-    of its own.
+    of its own. ``clusters`` are there where frames and words are joined by addition.
     """
 
     log_q: Float[Tensor, "B N K"]
     mask: Bool[Tensor, "B N"]
     frames: bool = True
     attention: Float[Tensor, "B N T"] | None = None
+    clusters: SoftClusters | None = None
 
     @property
     def value(self) -> Int[Tensor, "B N"]:

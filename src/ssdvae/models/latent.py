@@ -117,6 +117,23 @@ def importance_bounds(log_weights: Float[Tensor, "S B"]) -> Float[Tensor, "S B"]
 
 
 @dataclass(frozen=True)
+class SoftClusters:
+    """How much each word speaks for each frame, and each event's frame for each word (paper, section 4.2).
+
+    β_enc = W_out tanh(Hᵀ)        β_dec = Ŵ_out tanh(E^Mᵀ)
+
+    Kept as the two factors, because the mean of β is the matrix times the mean of what it multiplies. W_out
+    and Ŵ_out are without their biases, which the paper does not have: these are the same for every word and
+    every frame, and say only what is frequent.
+    """
+
+    states: Float[Tensor, "B T h"]  # tanh(H)
+    w_frames: Float[Tensor, "F h"]  # W_out
+    memory: Float[Tensor, "B M e"]  # tanh(E^M)
+    w_words: Float[Tensor, "V e"]  # Ŵ_out
+
+
+@dataclass(frozen=True)
 class Elbo:
     """The terms of the objective, one number per document."""
 

@@ -12,7 +12,17 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
 from ssdvae.models.decoder import GuidedDecoder, Plan
 from ssdvae.models.encoder import Encoder
-from ssdvae.models.latent import Elbo, Posterior, Sampler, exact, importance_bounds, log_prior, mode, relaxed
+from ssdvae.models.latent import (
+    Elbo,
+    Posterior,
+    Sampler,
+    SoftClusters,
+    exact,
+    importance_bounds,
+    log_prior,
+    mode,
+    relaxed,
+)
 
 
 class SSDVAE(EventModel):
@@ -76,8 +86,11 @@ class SSDVAE(EventModel):
 
     def infer(self, batch: Batch) -> Beliefs:
         """The greedy chain."""
-        posterior = self.posterior(batch, mode, Noise(torch.Generator(), len(batch)))
-        return Beliefs(posterior.logits.log_softmax(-1), batch.mask, attention=posterior.attention)
+        hidden = self.encoder.read(self.reader(batch.tokens), batch.mask)
+        posterior = self._chain(hidden, batch, mode, Noise(torch.Generator(), len(batch)))
+        log_q = posterior.logits.log_softmax(-1)
+        clusters = self._clusters(hidden, log_q) if self.config.attention == "addition" else None
+        return Beliefs(log_q, batch.mask, attention=posterior.attention, clusters=clusters)
 
     def posterior(self, batch: Batch, sampler: Sampler, noise: Noise) -> Posterior:
         """A chain of frames for each document."""
@@ -90,6 +103,12 @@ class SSDVAE(EventModel):
             hidden, batch.mask, self.frame_embedding, batch.observed, batch.mask, sampler, noise
         )
         return chain
+
+    def _clusters(self, hidden: Float[Tensor, "B T h"], log_q: Float[Tensor, "B M F"]) -> SoftClusters:
+        """E^M here has the expected embedding of each frame, of which a soft sample is a noisy one."""
+        memory = log_q.exp().to(self.frame_embedding.dtype) @ self.frame_embedding
+        w_frames, w_words = self.encoder.w_out.weight, self.speaker.w_out.weight
+        return SoftClusters(hidden.tanh(), w_frames, memory.tanh(), w_words)
 
     def _plan(self, posterior: Posterior) -> Plan:
         """E^M: the embedding of each frame, or of the mixture that a soft sample is."""

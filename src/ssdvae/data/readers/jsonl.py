@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from ssdvae.data.events import Document, document_from_record, document_to_record
 from ssdvae.data.files import AnyPath, Report, atomic_write, text_lines, writing_text
@@ -52,9 +53,14 @@ def _document(text: str, number: int) -> Document:
 
 def write_jsonl(path: AnyPath, documents: Iterable[Document]) -> int:
     """Write documents one by one; returns how many. If anything fails, an old file stays as it was."""
+    return write_records(path, map(document_to_record, documents))
+
+
+def write_records(path: AnyPath, records: Iterable[dict[str, Any]]) -> int:
+    """The same with any records."""
     count = 0
     with atomic_write(path) as temporary, writing_text(temporary) as file:
-        for document in documents:
-            file.write(json.dumps(document_to_record(document), ensure_ascii=False) + "\n")
+        for record in records:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
             count += 1
     return count

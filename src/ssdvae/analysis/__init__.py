@@ -1,0 +1,1 @@
+"""What has a model learned, and what does it make of new events?"""

@@ -1,0 +1,153 @@
+"""Soft clusters of words and frames, as in the paper's tables 2 and 8, and how well they fit known frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ssdvae.analysis.beliefs import Tick, frame_beliefs, no_tick
+from ssdvae.config import ExplainSettings
+from ssdvae.data.batches import Batch
+from ssdvae.data.corpus import Documents
+from ssdvae.data.vocabulary import Inventory, Vocabulary
+from ssdvae.errors import UserError
+from ssdvae.models.base import Beliefs, EventModel
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The means of β_enc and β_dec over a split.
+
+    ``frames_given_tokens[w]`` is the mean of β_enc over the occurrences of the word w, in whatever slot;
+    ``tokens_given_frames[f]`` that of β_dec over the events whose inferred frame is f. What never occurs has
+    no mean: NaN, and the count 0.
+    """
+
+    vocabulary: Vocabulary
+    frames: Inventory
+    frames_given_tokens: NDArray[np.float32]  # V F
+    tokens_given_frames: NDArray[np.float32]  # F V
+    slot_counts: Counts  # V 4: how often a word is the verb, the subject, …
+    frame_counts: Counts  # F: events inferred as each frame
+    confusion: Counts  # F F: events by known frame (row) and inferred frame (column)
+
+    @property
+    def word_counts(self) -> Counts:
+        return np.asarray(self.slot_counts.sum(1))
+
+    def top_frames(self, word: str, k: int = 5) -> list[tuple[str, float]]:
+        """The frames that a word speaks for most."""
+        number = self.vocabulary.find(word, "word")
+        if not self.word_counts[number]:
+            raise UserError(f"the word {word!r} does not occur in these documents")
+        return _top(self.frames_given_tokens[number], self.frames, k)
+
+    def top_words(self, frame: str, k: int = 5) -> list[tuple[str, float]]:
+        """The words that a frame speaks for most."""
+        number = self.frames.find(frame, "frame")
+        if not self.frame_counts[number]:
+            raise UserError(f"no event of these documents is inferred as {frame}")
+        return _top(self.tokens_given_frames[number], self.vocabulary, k)
+
+    def purity(self) -> float | None:
+        """Σ_i max_k n(k, i) / N: the share of events whose known frame is the commonest of their cluster.
+
+        A cluster is all events inferred as the same frame, whatever its name. None if no frame is known.
+        """
+        total = self.confusion.sum()
+        return float(self.confusion.max(0).sum() / total) if total else None
+
+    def nmi(self) -> float | None:
+        """Normalised mutual information of known and inferred frames: 2 I(K; I) / (H(K) + H(I)).
+
+        Purity grows with the number of clusters; this does not. 1 if each determines the other.
+        """
+        total = self.confusion.sum()
+        if not total:
+            return None
+        joint = self.confusion / total
+        known, inferred = _entropy(joint.sum(1)), _entropy(joint.sum(0))
+        information = known + inferred - _entropy(joint.ravel())
+        return 2 * information / (known + inferred) if known + inferred else 1.0
+
+
+def _entropy(p: NDArray[np.float64]) -> float:
+    p = p[p > 0]
+    return float(-(p * np.log(p)).sum())
+
+
+def _top(scores: NDArray[np.float32], names: Inventory, k: int) -> list[tuple[str, float]]:
+    best = np.argsort(-scores, kind="stable")[:k]
+    return [(names.name(int(number)), float(scores[number])) for number in best]
+
+
+class ClusterSums:
+    """What the means are made of: its size does not depend on the number of documents."""
+
+    def __init__(self, model: EventModel) -> None:
+        self.model = model
+        V, F = len(model.vocabulary), len(model.frames)
+        self.slot_counts = torch.zeros(V, 4, dtype=torch.long)
+        self.frame_counts = torch.zeros(F, dtype=torch.long)
+        self.confusion = torch.zeros(F, F, dtype=torch.long)
+        self.states = torch.zeros(V, 0, dtype=torch.float64)  # V h
+        self.memory = torch.zeros(F, 0, dtype=torch.float64)  # F e
+
+    def add(self, beliefs: Beliefs, batch: Batch) -> None:
+        clusters, mask = beliefs.clusters, batch.mask
+        if clusters is None:
+            raise UserError(f"{self.model.config.model} has no clusters: its words and frames are not added")
+        words, known, inferred = (x[mask].cpu() for x in (batch.tokens, batch.frames, beliefs.value))
+        states = clusters.states.view(*batch.tokens.shape, -1)[mask]
+        self.states = _added(self.states, words.flatten(), states.flatten(0, 1))
+        self.memory = _added(self.memory, inferred, clusters.memory[mask])
+        _count(self.slot_counts, words, torch.arange(4).expand_as(words))
+        _count(self.frame_counts, inferred)
+        _count(self.confusion, known[known >= 0], inferred[known >= 0])
+        self.w_frames, self.w_words = clusters.w_frames, clusters.w_words
+
+    def result(self) -> Clusters:
+        return Clusters(
+            self.model.vocabulary,
+            self.model.frames,
+            _beta(self.w_frames, self.states, self.slot_counts.sum(1)),
+            _beta(self.w_words, self.memory, self.frame_counts),
+            *(counts.numpy() for counts in (self.slot_counts, self.frame_counts, self.confusion)),
+        )
+
+
+def _added(sums: Tensor, names: Tensor, rows: Tensor) -> Tensor:
+    """Each row added to the sum of its name; the first rows say how wide the sums are."""
+    if not sums.shape[1]:
+        sums = sums.new_zeros(len(sums), rows.shape[1])
+    return sums.index_add_(0, names, rows.double().cpu())
+
+
+def _count(table: Tensor, *places: Tensor) -> None:
+    table.index_put_(places, torch.ones((), dtype=table.dtype), accumulate=True)
+
+
+def _beta(matrix: Tensor, sums: Tensor, counts: Tensor) -> NDArray[np.float32]:
+    """The matrix times each mean; 0/0 is NaN, as it should be."""
+    means = sums / counts[:, None]
+    return np.asarray((means @ matrix.detach().double().cpu().T).float())
+
+
+def clusters(
+    model: EventModel,
+    documents: Documents,
+    settings: ExplainSettings | None = None,
+    tick: Tick = no_tick,
+) -> Clusters:
+    """The soft clusters of a model on a split, with no frame observed."""
+    settings = settings or ExplainSettings()
+    sums = ClusterSums(model)
+    for beliefs, batch in frame_beliefs(model, documents, settings.batch, tick):
+        sums.add(beliefs, batch)
+    return sums.result()

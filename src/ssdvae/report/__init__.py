@@ -1,0 +1,1 @@
+"""One page about one or more runs."""

@@ -1,0 +1,150 @@
+"""The pictures that compare runs, each with a sentence that says what to see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ssdvae.config import Split
+from ssdvae.evaluation.measure import Measurement
+from ssdvae.report.charts import Axis, Mark, Series, around, plot, stack
+from ssdvae.report.html import Html, absent, join, table, tag
+from ssdvae.report.runs import Reported, where
+
+
+def figure(title: str, see: str, picture: Html, data: Html | None = None) -> Html:
+    """A picture with its title, what to see in it, and its numbers as a table."""
+    numbers = None if data is None else tag("details", tag("summary", "The numbers as a table"), data)
+    return tag("figure", tag("figcaption", tag("strong", title), " ", see), picture, numbers)
+
+
+def _measured(
+    runs: Sequence[Reported], task: str, figure: str, split: Split
+) -> list[tuple[Reported, Measurement]]:
+    """The runs of which a figure is known, with where it was measured."""
+    return [(run, m) for run in runs if (m := run.scores(task, figure, split)) is not None]
+
+
+def learning_curves(runs: Sequence[Reported]) -> Html:
+    """Validation NLL against epochs on a square-root axis, as in the paper's figure."""
+    drawn = [run for run in runs if run.curve]
+    if not drawn:
+        return absent("Left out: no run has been validated yet, or none of the models predicts words.")
+    series = [
+        Series(
+            run.name,
+            run.colour,
+            [
+                Mark(
+                    r["epoch"],
+                    math.log(r["ppl"]),
+                    f"{run.name}, epoch {r['epoch']:g}: NLL {math.log(r['ppl']):.3f}, ppl {r['ppl']:.2f}",
+                )
+                for r in run.curve
+            ],
+        )
+        for run in drawn
+    ]
+    values = [mark.y for one in series for mark in one.marks]
+    lowest, run = min(((r, run) for run in drawn for r in run.curve), key=lambda pair: float(pair[0]["ppl"]))
+    rows = [
+        [run.name, f"{r['epoch']:g}", f"{r['step']:,}", f"{math.log(r['ppl']):.3f}", f"{r['ppl']:.2f}"]
+        for run in drawn
+        for r in run.curve
+    ]
+    return figure(
+        "Validation NLL while training.",
+        f"The lowest point is {math.log(lowest['ppl']):.3f} nats a word (perplexity {lowest['ppl']:.2f}), by "
+        f"{run.name} after epoch {lowest['epoch']:g}; a curve that still falls at its end could go on. "
+        "Frames are read off the same words, so models with and without them do not compare here. "
+        "Epochs are on a square-root scale, as in the paper.",
+        plot(
+            "Validation NLL against epochs",
+            Axis(
+                "epochs (square-root scale)",
+                0,
+                max(r["epoch"] for run in drawn for r in run.curve),
+                root=True,
+            ),
+            Axis("NLL, nats a word", *around(values)),
+            series,
+        ),
+        table("Validations", ["run", "epoch", "step", "NLL", "ppl"], rows),
+    )
+
+
+def calibration(runs: Sequence[Reported], split: Split) -> Html:
+    """Reliability: how often a frame is right that the model holds with some confidence."""
+    found = _measured(runs, "frames", "frame_reliability", split)
+    if not found:
+        return absent("Left out: no run has been measured on frames (“ssdvae evaluate RUN”).")
+    series, rows = [], []
+    for run, m in found:
+        name, bins = run.name, m.scores["frame_reliability"]
+        most = max(b["events"] for b in bins)
+        notes = [
+            f"{name}: confidence {b['confidence']:.2f}, right {b['accuracy']:.1%} of {b['events']:,} events"
+            for b in bins
+        ]
+        marks = [
+            Mark(b["confidence"], b["accuracy"], note, 3 + 6 * math.sqrt(b["events"] / most))
+            for b, note in zip(bins, notes, strict=True)
+        ]
+        series.append(Series(name, run.colour, marks))
+        rows += [[name, f"{b['confidence']:.3f}", f"{b['accuracy']:.3f}", f"{b['events']:,}"] for b in bins]
+    errors = "; ".join(f"{run.name} {m.scores['frame_ece']:.3f} ({where(m.data)})" for run, m in found)
+    return figure(
+        "Confidence against accuracy of the inferred frames.",
+        "On the dashed line a model is right as often as it expects to be; below it, it is too sure. "
+        f"Larger dots have more events. Expected calibration error: {errors}.",
+        plot(
+            "Reliability",
+            Axis("confidence", 0, 1),
+            Axis("accuracy", 0, 1),
+            series,
+            diagonal=True,
+        ),
+        table("Reliability", ["run", "confidence", "accuracy", "events"], rows),
+    )
+
+
+def latent_use(runs: Sequence[Reported], split: Split) -> Html:
+    """Whether the latent variables say anything, or have collapsed."""
+    found = _measured(runs, "perplexity", "latent_kl", split)
+    if not found:
+        return absent("Left out: no run with latent variables has been measured (“ssdvae evaluate RUN”).")
+    rows, bars = [], []
+    for run, m in found:
+        s = m.scores
+        name = f"{run.name}, {where(m.data)}"
+        rows.append(
+            [
+                name,
+                *(f"{s[f'latent_{key}']:.2f}" for key in ("kl", "entropy", "information")),
+                f"{s['latent_used']:,}",
+                f"{s['latent_perplexity']:.1f}",
+            ]
+        )
+        parts = (s["latent_information"], s["latent_entropy"], s["latent_kl"] - s["latent_information"])
+        bars.append((name, list(zip(PARTS, parts, strict=True))))
+    head = ["run", "KL", "entropy", "mutual information", "values in use", "values, effectively"]
+    return join(
+        [
+            figure(
+                "What a latent variable says.",
+                "A bar is the logarithm of the number of values. The first part is what the variable says "
+                "about the document: a collapsed one has none of it. The second is what stays uncertain, the "
+                "third the room of values that are rarely or never used.",
+                stack("What a latent variable says, in nats", bars, "nats"),
+            ),
+            table("Collapse diagnostics, in nats for each latent variable", head, rows),
+            tag(
+                "p",
+                "KL is from the uniform prior, and is what the bound pays for each variable.",
+                class_="note",
+            ),
+        ]
+    )
+
+
+PARTS = ("mutual information", "entropy", "unused")

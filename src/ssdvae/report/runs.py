@@ -1,0 +1,79 @@
+"""Runs as the page sees them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ssdvae.config import Split, TrainSettings
+from ssdvae.data.corpus import Corpus
+from ssdvae.errors import UserError
+from ssdvae.evaluation.measure import Measurement, read_scores
+from ssdvae.training.runs import Run
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A run with all that the page says of it."""
+
+    name: str
+    folder: Path
+    settings: TrainSettings
+    corpus: Corpus | None  # None if it cannot be opened any more
+    curve: list[dict[str, Any]]  # one record for each validation that gave words a probability
+    measured: list[Measurement]
+    colour: int  # the same for runs that differ in nothing but the seed
+
+    @property
+    def best(self) -> dict[str, Any] | None:
+        """The validation that the saved model is from."""
+        return min(self.curve, key=lambda record: float(record["ppl"]), default=None)
+
+    def sentence(self, error: UserError) -> str:
+        """What went wrong with the run: the first line, without the folders that only its owner knows."""
+        text = str(error).splitlines()[0].removesuffix(".") + "."
+        for folder in (self.folder, self.corpus.folder) if self.corpus else (self.folder,):
+            text = text.replace(str(folder), folder.name)
+        return text
+
+    def scores(self, task: str, figure: str, split: Split) -> Measurement | None:
+        """What was measured on a split; if that was never measured, on whatever was first."""
+        found = [m for m in self.measured if m.task == task and m.scores.get(figure) is not None]
+        return next((m for m in found if m.data == split), found[0] if found else None)
+
+
+def read_runs(folders: Sequence[Path]) -> list[Reported]:
+    """Each run once, in the order given."""
+    folders = list({folder.resolve(): folder for folder in folders}.values())
+    colours: dict[str, int] = {}
+    runs = []
+    for name, folder in zip(short_names(folders), folders, strict=True):
+        run = Run(folder)
+        corpus_folder, settings = run.config()
+        try:
+            corpus: Corpus | None = Corpus(corpus_folder)
+        except UserError:
+            corpus = None
+        same = json.dumps({**settings.to_dict(), "seed": None, "corpus": str(corpus_folder)})
+        curve = [r for r in run.metrics() if r["split"] == "valid" and r.get("ppl") is not None]
+        colour = colours.setdefault(same, len(colours))
+        runs.append(Reported(name, folder, settings, corpus, curve, read_scores(folder), colour))
+    return runs
+
+
+def where(data: str) -> str:
+    """What was measured on: the name of a split, or of a file."""
+    return Path(data).name
+
+
+def short_names(folders: Sequence[Path]) -> list[str]:
+    """The ends of the paths, as short as they can be and still differ: a page tells no more than that."""
+    parts = [folder.resolve().parts for folder in folders]
+    for length in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(part[-length:]) for part in parts]
+        if len(set(names)) == len(names):
+            return names
+    return [str(folder) for folder in folders]

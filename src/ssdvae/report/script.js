@@ -1,0 +1,82 @@
+// The page can be read without this: it only answers when something is pointed at, focused or pressed.
+"use strict";
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+// Words about the thing that is pointed at or focused.
+const tip = document.getElementById("tip");
+const say = (target) => {
+  tip.textContent = target.dataset.tip;
+  tip.hidden = false;
+  const box = target.getBoundingClientRect(), own = tip.getBoundingClientRect();
+  const left = Math.min(box.left + box.width / 2 - own.width / 2, document.documentElement.clientWidth - own.width - 8);
+  const above = box.top - own.height - 8;
+  tip.style.left = `${Math.max(8, left) + scrollX}px`;
+  tip.style.top = `${(above > 8 ? above : box.bottom + 8) + scrollY}px`;
+};
+const both = (target, begin, end) => {
+  target.addEventListener("pointerenter", begin);
+  target.addEventListener("focus", begin);
+  target.addEventListener("pointerleave", end);
+  target.addEventListener("blur", end);
+};
+all("[data-tip]").forEach((target) => both(target, () => say(target), () => { tip.hidden = true; }));
+addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+
+// A curve is one stop of the tab key; the arrow keys go along it.
+all("[data-roving]").forEach((curve) => {
+  const marks = all("[tabindex]", curve);
+  curve.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const here = marks.indexOf(document.activeElement);
+    const next = marks[Math.min(marks.length - 1, Math.max(0, here + step))];
+    marks[here].tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  });
+});
+
+// The legend shows and hides curves.
+all("[data-toggle]").forEach((button) => button.addEventListener("click", () => {
+  const shown = button.getAttribute("aria-pressed") !== "true";
+  button.setAttribute("aria-pressed", shown);
+  const curve = button.closest("figure").querySelector(`[data-series="${button.dataset.toggle}"]`);
+  curve.toggleAttribute("hidden", !shown);
+}));
+
+// The links of one frame, or one link.
+all("svg.links").forEach((graph) => {
+  const paths = all("path", graph);
+  const light = (wanted) => {
+    paths.forEach((path) => path.classList.toggle("on", wanted(path.dataset)));
+    graph.classList.add("lit");
+  };
+  const dark = () => graph.classList.remove("lit");
+  paths.forEach((path) => both(path, () => light((d) => d === path.dataset), dark));
+  all(".node", graph).forEach((node) => {
+    const { nodeFrom, nodeTo } = node.dataset;
+    both(node, () => light((d) => d.from === nodeFrom || d.to === nodeTo), dark);
+  });
+});
+
+// Where the model looked when it inferred a frame.
+all(".document").forEach((text) => {
+  const words = all(".words span", text), frames = all("[data-attention]", text);
+  const rest = words.map((word) => word.style.getPropertyValue("--share"));
+  const paint = (shares) => words.forEach((word, place) => word.style.setProperty("--share", shares[place]));
+  const show = (frame) => {
+    frames.forEach((other) => other.classList.toggle("on", other === frame));
+    paint(frame ? frame.dataset.attention.split(" ") : rest);
+  };
+  const focused = () => frames.find((frame) => frame === document.activeElement);
+  frames.forEach((frame) => both(frame, () => show(frame), () => show(focused())));
+});
+
+// Rows that hold what is typed.
+all("input[data-filter]").forEach((input) => input.addEventListener("input", () => {
+  const wanted = input.value.trim().toLowerCase();
+  all("tbody tr", document.getElementById(input.dataset.filter)).forEach((row) => {
+    row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  });
+}));

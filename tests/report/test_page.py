@@ -1,0 +1,100 @@
+"""The page as text: its numbers, what it leaves out, and what it must not tell."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from ssdvae import api
+from ssdvae.cli import main
+from ssdvae.report.runs import short_names
+from tests.report.conftest import FRAME, WORD
+
+
+def text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def test_the_numbers_are_those_of_the_scores(page: Path, runs: list[Path]) -> None:
+    shown = text(page)
+    for measured in json.loads((runs[0] / "scores.json").read_text()):
+        caption = f"<caption>{measured['task'].capitalize()} on {measured['data']}</caption>"
+        rows = shown.split(caption)[1].split("<tbody>")[1].split("</tbody>")[0]
+        # The figure as it is read, and in full when pointed at.
+        cells = re.findall(r'<span title="([^"]+)">([^<]+)</span>', rows)
+        figures = {float(full): float(short) for full, short in cells}
+        expected = {
+            "perplexity": ["ppl", "ppl_official", "ppl_bound", "latent_used"],
+            "frames": ["frame_accuracy", "frame_precision", "frame_f1", "frame_ece"],
+            "cloze": ["cloze_nll", "cloze_pmi"],
+        }[measured["task"]]
+        assert set(figures) == {measured["scores"][name] for name in expected}
+        for full, short in figures.items():
+            assert short == pytest.approx(full, abs=0.5 if full > 1 and full == int(full) else 0.005)
+
+
+def test_the_paper_stands_beside_with_its_table(page: Path) -> None:
+    rows = text(page).split("<caption>Perplexity on valid</caption>")[1].split("</table>")[0]
+    assert "paper: Table 1a" in rows
+    assert "22.52 ± 0.62" in rows  # ε = 0.9, validation
+    assert "19.84 ± 0.52" in text(page).split("<caption>Perplexity on test</caption>")[1].split("</table>")[0]
+
+
+def test_hostile_words_are_text(page: Path) -> None:
+    shown = text(page)
+    assert WORD not in shown
+    assert FRAME not in shown
+    assert WORD in unescape(shown)
+    assert FRAME.lower() in unescape(shown).replace("<wbr>", "").lower()
+    assert shown.count("<script") == 1
+    assert "<img" not in shown
+
+
+def test_the_page_asks_for_nothing(page: Path) -> None:
+    shown = text(page)
+    assert "default-src 'none'" in unescape(shown)
+    assert not re.search(r"<(link|iframe|object|embed|base)\b|@import|url\(", shown)
+
+
+def test_the_page_does_not_tell_where_the_files_are(page: Path, runs: list[Path]) -> None:
+    assert str(runs[0].parent) not in text(page)
+    assert str(page.parent) not in text(page)
+
+
+def test_what_is_not_there_is_left_out_with_a_sentence(page: Path, runs: list[Path], tmp_path: Path) -> None:
+    shown = text(page)
+    assert "Not measured yet: rnnlm." in shown
+    assert "rnnlm has no latent variables" in shown
+    # A run alone that was never measured, and whose corpus is gone.
+    lonely = tmp_path / "lonely"
+    shutil.copytree(runs[1], lonely)
+    config = lonely / "config.yaml"
+    config.write_text(re.sub(r"(?m)^corpus: .*$", "corpus: /nowhere/corpus", config.read_text()))
+    (lonely / "metrics.jsonl").write_text("")
+    shown = text(api.write_report([lonely], tmp_path / "lonely.html"))
+    assert "<svg" not in shown
+    assert shown.count('class="absent"') == 6  # data, curves, results, calibration, latent variables, inside
+    assert "/nowhere" not in shown
+
+
+def test_the_same_runs_give_the_same_page(page: Path, runs: list[Path], tmp_path: Path) -> None:
+    again = api.write_report([*runs, runs[0]], tmp_path / "again.html", documents=3)
+    assert text(again) == text(page)
+
+
+def test_the_command(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "page.html"
+    assert main(["report", str(runs[1]), "--out", str(out), "--documents", "1", "--sample", "20"]) == 0
+    assert str(out) in capsys.readouterr().err.replace("\n", "")
+    assert text(out).startswith("<!doctype html>")
+    assert main(["report", str(tmp_path / "nothing"), "--out", str(out)]) == 2
+
+
+def test_runs_are_told_apart_by_no_more_than_needed() -> None:
+    assert short_names([Path("/a/x/run"), Path("/a/y/run")]) == ["x/run", "y/run"]
+    assert short_names([Path("/a/x"), Path("/b/y")]) == ["x", "y"]

@@ -1,0 +1,164 @@
+"""The commands that look into a model, as a stranger would use them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ssdvae
+from ssdvae.cli import main
+
+TINY = ["--hidden=8", "--embedding=8", "--layers=1", "--epochs=1", "--batch=50"]
+SEED = ["--seed-event", "arrested police suspect in"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Documents of the embedded world, and runs of two models on them."""
+    folder = tmp_path_factory.mktemp("looking")
+    assert main(["world", str(folder / "events.jsonl"), "--documents", "200", "--seed", "5"]) == 0
+    corpus = ["prepare", str(folder / "events.jsonl"), "--out", str(folder / "corpus"), "--preset", "tiny"]
+    assert main([*corpus, "--valid-share", "0.2", "--test-share", "0.1"]) == 0
+    for model in ("ssdvae", "rnnlm"):
+        train = ["train", str(folder / "corpus"), "--out", str(folder / model), "--model", model]
+        assert main([*train, *TINY]) == 0
+    return folder
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    capsys.readouterr()
+    assert main([str(word) for word in words]) == 0
+    return capsys.readouterr().out
+
+
+def records(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_explain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["explain", folder / "ssdvae", "--rows", "3", "--top", "2", "--min-count", "0"]
+    (record,) = records(answer(capsys, *words, "--json"))
+    assert record.keys() == {"clusters", "attention", "transitions"}
+    assert 0 < record["clusters"]["purity"] <= 1
+    for table in ("frames_given_tokens", "tokens_given_frames"):
+        assert 1 <= len(record["clusters"][table]) <= 3
+        assert all(len(top) == 2 for top in record["clusters"][table].values())
+    look = record["attention"]["all frames"]
+    assert sum(look["own"].values()) + sum(look["elsewhere"].values()) == pytest.approx(1)
+    assert len(record["transitions"]["lift"]) == 3
+    shown = answer(capsys, *words)
+    for name in (*record["clusters"]["tokens_given_frames"], "β_enc", "β_dec", "purity", "entropy", "lift"):
+        assert name in shown
+
+
+def test_infer_a_file(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["infer", folder / "ssdvae", folder / "events.jsonl"]
+    found = records(answer(capsys, *words, "--json"))
+    given = records((folder / "events.jsonl").read_text())
+    assert [record["id"] for record in found] == [record["id"] for record in given]
+    for mine, other in zip(found, given, strict=True):
+        assert [event["gold"] for event in mine["events"]] == [event["frame"] for event in other["events"]]
+        assert {event["observed"] for event in mine["events"]} == {None}
+        assert {len(event["attention"]) for event in mine["events"]} == {4 * len(mine["events"])}
+    told = records(answer(capsys, *words, "--json", "--observe-frames"))
+    assert any(event["observed"] for record in told for event in record["events"])
+    assert answer(capsys, *words, "--out", tmp_path / "f.jsonl.gz") == ""
+    assert records(gzip.decompress((tmp_path / "f.jsonl.gz").read_bytes()).decode()) == found
+    assert given[0]["id"] in answer(capsys, *words)
+    # What was inferred can be read again, as documents with these frames.
+    (tmp_path / "f.jsonl").write_text("".join(json.dumps(record) + "\n" for record in found))
+    again = records(answer(capsys, "infer", folder / "ssdvae", tmp_path / "f.jsonl", "--json"))
+    assert [e["gold"] for r in again for e in r["events"]] == [e["frame"] for r in found for e in r["events"]]
+
+
+def test_infer_what_is_typed(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = "arrested police suspect in\nXyzzy - - None\n\nmet she\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    first, second = records(answer(capsys, "infer", folder / "ssdvae", "--json"))
+    assert [event["verb"] for event in first["events"]] == ["arrested", "Xyzzy"]
+    assert first["events"][1]["obj"] is None
+    assert first["unknown_words"] >= 1
+    assert len(second["events"]) == 1
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert main(["infer", str(folder / "ssdvae")]) == 0
+    said = capsys.readouterr()
+    assert "arrested police suspect in" in said.out
+    assert "not in the vocabulary" in said.err
+
+
+def test_generate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["generate", folder / "ssdvae", *SEED, "met xyzzy", "--scripts", "3", "--events", "2"]
+    (record,) = records(answer(capsys, *words, "--json", "--frames", "_,Arrest"))
+    assert record["unknown_words"] == ["xyzzy"]
+    assert len(record["scripts"]) == 3
+    for script in record["scripts"]:
+        assert len(script["events"]) == 4
+        assert script["seeds"] == 2
+        assert all(event["planned"] and event["inferred"] for event in script["events"])
+    assert answer(capsys, *words, "--json") == answer(capsys, *words, "--json")
+    for method in ("sample", "greedy", "beam"):
+        shown = answer(capsys, *words, "--method", method, "--no-repeat", "--distinct-roles")
+        assert "met xyzzy None None" in shown
+        assert "script 1, log p" in shown
+    plain = answer(capsys, "generate", folder / "rnnlm", *SEED)
+    assert "inferred" not in plain
+
+
+def test_the_same_in_python(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = ssdvae.load(folder / "ssdvae")
+    scripts = ssdvae.generate(folder / "ssdvae", ["arrested police suspect in"], scripts=2, events=1)
+    assert scripts == ssdvae.generate(
+        model, [ssdvae.Event("arrested", "police", "suspect", "in")], scripts=2, events=1
+    )
+    words = ["generate", folder / "ssdvae", *SEED, "--scripts", "2", "--events", "1", "--json"]
+    (record,) = records(answer(capsys, *words))
+    assert record["scripts"] == [script.to_record() for script in scripts]
+    inferred = list(ssdvae.infer(model, folder / "events.jsonl"))
+    documents = [ssdvae.Document(d.id, tuple(event.event for event in d.events)) for d in inferred]
+    assert [d.id for d in ssdvae.infer(folder / "ssdvae", documents)] == [d.id for d in inferred]
+    clusters = ssdvae.explain(folder / "ssdvae", split="test").clusters
+    assert clusters is not None
+    assert clusters.word_counts.sum() > 0
+
+
+MISTAKES = {
+    "an unknown frame": ("generate RUN --seed-event met --frames arest", "did you mean Arrest"),
+    "too many words": ("generate RUN --seed-event a,b,c,d,e", "expected verb subj obj mod"),
+    "too many frames": ("generate RUN --seed-event met --frames _,_ --events 1", "2 frames for the 1 events"),
+    "no seed": ("generate RUN", "--seed_event"),
+    "no temperature": ("generate RUN --seed-event met --temperature 0", "--temperature"),
+    "frames for a model without": ("generate PLAIN --seed-event met --frames Arrest", "no frames"),
+    "an unknown word": ("explain RUN --words arestd", "no word 'arestd'"),
+    "an unknown frame to explain": ("explain RUN --frames Arest", "did you mean Arrest"),
+    "a model without frames": ("explain PLAIN", "no frames to look at"),
+    "no frames to infer": ("infer PLAIN EVENTS --json", "no frames to look at"),
+    "no such file": ("infer RUN nowhere.jsonl", "nowhere.jsonl"),
+    "an odd name": ("infer RUN EVENTS --out f.csv", ".jsonl"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_a_message(
+    name: str,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command, expected = MISTAKES[name]
+    places = {"RUN": folder / "ssdvae", "PLAIN": folder / "rnnlm", "EVENTS": folder / "events.jsonl"}
+    words = [str(places.get(word, word)) for word in command.split()]
+    assert main([word.replace(",", " ") if word.startswith("a,") else word for word in words]) == 2
+    said = capsys.readouterr()
+    assert expected in said.err
+    assert "Traceback" not in said.err
+    assert not said.out
+    assert not list(tmp_path.iterdir())
