@@ -53,6 +53,18 @@ def test_examples_as_events(folder: Path) -> None:
     }
 
 
+def test_a_dependent_that_is_no_prepositional_phrase_is_no_object() -> None:
+    from nltk.corpus.reader.framenet import AttrDict
+
+    places = {
+        "Target": [(3, 6)],
+        "GF": [(0, 2, "Ext"), (7, 13, "Dep")],
+        "PT": [(0, 2, "NP"), (7, 13, "VPto")],
+    }
+    event = framenet.event_of(AttrDict(text="He hit to win", **places), "hit", "Impact")
+    assert event == Event("hit", "he", None, None, "Impact", lemma="hit")
+
+
 def test_a_classifier_learns_from_it_and_keeps_the_relations(folder: Path, tmp_path: Path) -> None:
     load_annotator(str(folder), save=tmp_path / "saved")
     learned = FrameClassifier.load(tmp_path / "saved")

@@ -103,6 +103,8 @@ def test_a_verb_without_examples_learns_from_others_of_its_frames() -> None:
     learned = FrameClassifier.fit(planted(300, 1), {"walked": ["Motion", "Managing"]})
     assert learned.probabilities(Event("walked", "he", "home", "to"))["Motion"] > 0.8
     assert learned.probabilities(Event("walked", "she", "shop"))["Managing"] > 0.8
+    # Each word by itself tells something, beside a word that was never seen.
+    assert learned.probabilities(Event("walked", None, "unseen", "to"))["Motion"] > 0.6
 
 
 WORDS = st.none() | st.sampled_from(["he", "home", "shop", "to", "unseen"])
