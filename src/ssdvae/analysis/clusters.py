@@ -1,4 +1,4 @@
-"""Soft clusters of words and frames, as in the paper's tables 2 and 8, and how well they fit known frames."""
+"""Soft clusters of words and frames, as in the paper's tables 2 and 9, and how well they fit known frames."""
 
 from __future__ import annotations
 

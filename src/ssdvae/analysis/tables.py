@@ -23,7 +23,7 @@ def explain_tables(record: dict[str, Any]) -> Iterator[TableText]:
             yield title, [key, *map(str, range(1, width + 1))], lines
         if clusters["purity"] is not None:
             figures = [[f"{clusters['purity']:.3f}", f"{clusters['nmi']:.3f}"]]
-            yield "Inferred frames as clusters of known ones", ["purity", "nmi"], figures
+            yield "Purity of clusters", ["purity", "nmi"], figures
     if "attention" in record:
         head = ["frame", "events", *(f"own {slot}" for slot in SLOTS), "elsewhere", "verbs", "entropy", "of"]
         lines = [
@@ -69,7 +69,7 @@ def inferred_table(document: InferredDocument) -> TableText:
         ]
         for event in document.events
     ]
-    unknown = f" ({document.unknown_words} unknown words)" if document.unknown_words else ""
+    unknown = f", unknown words: {document.unknown_words}" if document.unknown_words else ""
     return f"{document.id}{unknown}", head, lines
 
 
