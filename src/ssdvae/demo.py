@@ -40,7 +40,7 @@ TRAIN = TrainSettings(
     embedding=64,
     hidden=128,
     layers=1,
-    batch=40,
+    batch=32,
     learning_rate=5e-3,
     decay=True,
     epochs=1,
@@ -73,7 +73,8 @@ def run_demo(out: Path, documents: int = DOCUMENTS, settings: TrainSettings = TR
         }
     with atomic_write(out / "scores.json") as path:
         path.write_text(json.dumps(scores, indent=2) + "\n", encoding="utf-8")
-    _show(out, corpus, run, scores, truth)
+    page = api.write_report([run.folder], out / "report.html", split="test")
+    _show(page, corpus, run, scores, truth)
     return scores
 
 
@@ -93,7 +94,7 @@ def _unseen(events: Path) -> list[Document]:
     ]
 
 
-def _show(out: Path, corpus: Corpus, run: Run, scores: dict[str, Any], truth: Sequence[Document]) -> None:
+def _show(page: Path, corpus: Corpus, run: Run, scores: dict[str, Any], truth: Sequence[Document]) -> None:
     console = Console(width=None if os.isatty(1) else 110, highlight=False)
     curve = [record for record in run.metrics() if record["split"] == "valid"]
     console.print()
@@ -126,8 +127,9 @@ def _show(out: Path, corpus: Corpus, run: Run, scores: dict[str, Any], truth: Se
     )
     for document, inferred in zip(truth[:3], _inferred(api.load(run.folder), corpus, 3), strict=True):
         _show_document(console, document, inferred)
-    show_extraction(out / "text", console)
-    console.print(f"Everything is in {out}: scores.json, the corpus, and the run ({run.folder}).")
+    show_extraction(page.parent / "text", console)
+    console.print(f"Everything is in {page.parent}: scores.json, the corpus, and the run ({run.folder}).")
+    console.print(f"Open {page} in a browser to see it all: {page.resolve().as_uri()}", soft_wrap=True)
 
 
 def _sparkline(values: Sequence[float]) -> str:

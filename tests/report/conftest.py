@@ -1,8 +1,9 @@
-"""Two small runs, whose words and frames try to be markup, and the page about them."""
+"""Two small runs, some of whose words and frames try to be markup, and the page about them."""
 
 from __future__ import annotations
 
-import dataclasses
+import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,31 +12,59 @@ import pytest
 from ssdvae import api
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import write_jsonl
-from ssdvae.data.storyworld import World
 
 WORD = "<script>alert(1)</script>"
 FRAME = '"><img/src="https://example.org/x.png"/onerror=alert(2)>'
 NAME = "</title><b>&amp;"
-TINY: dict[str, Any] = {"preset": "tiny", "hidden": 8, "embedding": 8, "epochs": 3, "batch": 50}
+SCRIPTS = (
+    [
+        (WORD, FRAME),
+        ("chased", "Cotheme"),
+        ("caught", "Taking_captive"),
+        ("tried", "Trial"),
+        ("jailed", "Prison"),
+    ],
+    [
+        ("met", "Meeting"),
+        ("dated", "Romance"),
+        ("married", "Wedding"),
+        ("argued", "Quarrel"),
+        ("left", "Departing"),
+    ],
+)
+TINY: dict[str, Any] = {
+    "preset": "tiny",
+    "hidden": 16,
+    "embedding": 16,
+    "epochs": 8,
+    "batch": 16,
+    "learning_rate": 0.02,
+}
 
 
-def hostile(document: Document) -> Document:
-    """The same document, its first event in words that would do harm if they were not escaped."""
-    first = Event(WORD, document.events[0].subj, WORD, None, FRAME)
-    return dataclasses.replace(document, id=NAME + document.id, events=(first, *document.events[1:]))
+def documents(count: int) -> Iterator[Document]:
+    """One of two scripts each, so plain that a few steps of training are enough to tell them apart."""
+    chance = random.Random(1)
+    for number in range(count):
+        events = [
+            Event(
+                verb, chance.choice(["ann", "bob", "eve"]), chance.choice(["dog", "cat", None]), None, frame
+            )
+            for verb, frame in SCRIPTS[number % 2]
+        ]
+        yield Document(f"{NAME}{number}", tuple(events))
 
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """SSDVAE, measured on two splits, and RNNLM, not measured."""
     folder = tmp_path_factory.mktemp("report")
-    documents = World.embedded().documents(300, seed=3)
-    write_jsonl(folder / "events.jsonl", map(hostile, documents))
-    corpus = api.prepare(
-        folder / "events.jsonl", folder / "corpus", preset="tiny", valid_share=0.2, test_share=0.1
-    )
-    for name, model in (("ssdvae", "ssdvae"), ("rnnlm", "rnnlm")):
-        api.train(corpus, folder / name, model=model, **TINY)
+    write_jsonl(folder / "events.jsonl", documents(160))
+    shares: dict[str, Any] = {"valid_share": 0.3, "test_share": 0.1}
+    sizes: dict[str, Any] = {"cloze_items": 8, "cloze_events": 5, "cloze_options": 3}
+    corpus = api.prepare(folder / "events.jsonl", folder / "corpus", preset="tiny", **shares, **sizes)
+    for model in ("ssdvae", "rnnlm"):
+        api.train(corpus, folder / model, model=model, **TINY)
     for split in ("valid", "test"):
         api.evaluate(folder / "ssdvae", split=split, bound_samples=1, cloze_seeds=2)
     return [folder / "ssdvae", folder / "rnnlm"]

@@ -24,6 +24,9 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "best possible" in shown
     assert "inferred frame" in shown
+    page = tmp_path / "demo" / "report.html"
+    assert page.as_uri() in shown.splitlines()[-1]
+    assert f"{scores['ssdvae']['ppl_bound']:.2f}" in page.read_text(encoding="utf-8")
     # A second run finds everything done, and shows the same.
     again = run_demo(tmp_path / "demo", documents=600, settings=settings)
     assert again == scores

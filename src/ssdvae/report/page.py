@@ -51,7 +51,7 @@ def write_report(
 
 
 def title(runs: Sequence[Reported]) -> str:
-    return f"Run {runs[0].name}" if len(runs) == 1 else f"{len(runs)} runs side by side"
+    return f"One run of {runs[0].settings.model}" if len(runs) == 1 else f"{len(runs)} runs side by side"
 
 
 def lead(runs: Sequence[Reported]) -> str:
