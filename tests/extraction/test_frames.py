@@ -23,7 +23,7 @@ from ssdvae.extraction import classifier as module
 from ssdvae.extraction.annotate import TRANSFORMER, annotate, load_annotator, read_events
 from ssdvae.extraction.classifier import FrameClassifier, features, places
 from ssdvae.extraction.lexicon import Lexicon, entry, read_lexicon
-from ssdvae.extraction.measure import calibration_error, measure
+from ssdvae.extraction.measure import measure
 
 # Lexicons.
 
@@ -178,14 +178,6 @@ def test_a_damaged_model_is_refused_in_words(
 def test_nothing_to_learn_from_is_said() -> None:
     with pytest.raises(UserError, match="no event has a frame"):
         FrameClassifier.fit([Event("ran")])
-
-
-def test_calibration_error_of_known_guesses() -> None:
-    assert calibration_error([]) == 0
-    assert calibration_error([(0.75, True), (0.75, True), (0.75, True), (0.75, False)]) == 0
-    assert calibration_error([(1.0, True), (1.0, False)]) == 0.5
-    # Two bins of equal size, off by 0.1 and by 0.3.
-    assert calibration_error([(0.9, True), (0.3, False)]) == pytest.approx(0.2)
 
 
 # Annotating.

@@ -8,7 +8,8 @@ import torch
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.evaluation.frames import FramePredictions, calibration_error, reliability
+from ssdvae.evaluation.calibration import calibration_error, reliability
+from ssdvae.evaluation.frames import FramePredictions
 from ssdvae.models.base import Beliefs
 
 FRAMES = Inventory(["A", "B", "C", "D"], [1] * 4)
@@ -52,6 +53,8 @@ def test_calibration_error_is_the_gap_between_confidence_and_accuracy() -> None:
     right = np.array([True] * 9 + [False] + [True] * 3 + [False] * 7)
     assert calibration_error(confidence, right) == pytest.approx((0 + 0.3) / 2)
     assert calibration_error(np.ones(4), np.ones(4, dtype=bool)) == 0
+    assert calibration_error(np.array([0.9, 0.3]), np.array([True, False])) == pytest.approx(0.2)
+    assert calibration_error(np.zeros(0), np.zeros(0, dtype=bool)) == 0
     assert predictions([0] * 4, [0, 0, 0, 1], 0.75).scores(FRAMES)["frame_ece"] == pytest.approx(0)
 
 

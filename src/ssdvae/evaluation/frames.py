@@ -10,9 +10,9 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.vocabulary import Inventory
+from ssdvae.evaluation.calibration import calibration_error, reliability
 from ssdvae.models.base import Beliefs
 
-BINS = 15
 CONFUSIONS = 20
 
 
@@ -50,23 +50,6 @@ class FramePredictions:
             "frame_events": len(known),
             "frame_confusions": confusions(known, inferred, frames),
         }
-
-
-def reliability(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> list[dict[str, Any]]:
-    """Mean confidence and accuracy of each bin of equal width that has any events."""
-    place = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    events, sure, correct = (np.bincount(place, values, BINS) for values in (None, confidence, right))
-    return [
-        {"events": int(n), "confidence": float(c / n), "accuracy": float(r / n)}
-        for n, c, r in zip(events, sure, correct, strict=True)
-        if n
-    ]
-
-
-def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """Expected calibration error: how far confidence is from accuracy, over the bins."""
-    gaps = (b["events"] * abs(b["confidence"] - b["accuracy"]) for b in reliability(confidence, right))
-    return float(sum(gaps) / len(confidence))
 
 
 def confusions(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from ssdvae.data.events import Event
+from ssdvae.evaluation.calibration import calibration_error
 from ssdvae.extraction.classifier import FrameClassifier
 from ssdvae.extraction.lexicon import most_probable
 
@@ -41,14 +44,9 @@ def _scores(answers: Sequence[Answer]) -> dict[str, float]:
         "events": len(answers),
         "accuracy": sum(right for right, _, _ in answers) / count,
         "most_frequent": sum(usual for _, usual, _ in answers) / count,
-        "ece": calibration_error([(p, right) for right, _, p in answers if p > 0]),
+        "ece": calibration_error(
+            np.array([p for _, _, p in answers if p > 0]),
+            np.array([right for right, _, p in answers if p > 0], dtype=bool),
+            BINS,
+        ),
     }
-
-
-def calibration_error(guesses: Sequence[tuple[float, bool]], bins: int = BINS) -> float:
-    """ECE: the mean distance, over bins of equal width, of how sure one is from how often one is right."""
-    groups: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
-    for probability, right in guesses:
-        groups[min(int(probability * bins), bins - 1)].append((probability, right))
-    distances = (abs(sum(p for p, _ in group) - sum(right for _, right in group)) for group in groups)
-    return sum(distances) / len(guesses) if guesses else 0.0
