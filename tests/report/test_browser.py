@@ -13,6 +13,10 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 NAMES = ("chromium", "chromium-browser", "chromium-headless-shell", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 
+# A machine that others use too has no known speed.
+PATIENCE = 120_000  # milliseconds
+expect.set_options(timeout=PATIENCE)
+
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"no browser here: none of {', '.join(NAMES)}")
 
 
@@ -20,7 +24,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"no browser here: none
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # Without its sandbox the browser also starts for root, as in a container; the page is our own.
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE)
 
 
 class Opened:
@@ -32,6 +36,7 @@ class Opened:
             color_scheme="dark" if scheme == "dark" else "light",
             reduced_motion="reduce",
         )
+        context.set_default_timeout(PATIENCE)
         self.page: Page = context.new_page()
         self.wrong: list[str] = []
         self.page.on("console", lambda message: self.wrong.append(f"{message.type}: {message.text}"))

@@ -13,7 +13,7 @@ import pytest
 from ssdvae import api
 from ssdvae.cli import main
 from ssdvae.report.runs import short_names
-from tests.report.conftest import FRAME, WORD
+from tests.report.conftest import FRAME, TINY, WORD
 
 
 def text(page: Path) -> str:
@@ -43,6 +43,19 @@ def test_the_paper_stands_beside_with_its_table(page: Path) -> None:
     assert "paper: Table 1a" in rows
     assert "22.52 ± 0.62" in rows  # ε = 0.9, validation
     assert "19.84 ± 0.52" in text(page).split("<caption>Perplexity on test</caption>")[1].split("</table>")[0]
+
+
+def test_the_splits_of_two_corpora_are_kept_apart(runs: list[Path], tmp_path: Path) -> None:
+    """The same run on the same documents with fewer words known is not the same measurement."""
+    folder = runs[0].parent
+    corpus = api.prepare(folder / "events.jsonl", tmp_path / "smaller", preset="tiny", vocabulary=5)
+    run = api.train(corpus, tmp_path / "other", **{**TINY, "epochs": 1})
+    api.evaluate(run.folder, tasks="perplexity", bound_samples=1)
+    shown = text(api.write_report([runs[0], run.folder], tmp_path / "both.html", documents=1))
+    for name in ("corpus", "smaller"):
+        rows = shown.split(f"<caption>Perplexity on valid of {name}</caption>")[1].split("</tbody>")[0]
+        assert rows.count('<th scope="row">') == 1
+    assert "different corpora" in shown
 
 
 def test_hostile_words_are_text(page: Path) -> None:

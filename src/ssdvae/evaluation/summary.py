@@ -29,6 +29,7 @@ class Row:
     differs: dict[str, Any]  # the settings in which the configurations differ
     task: str
     data: str
+    sha256: str  # of the data: two corpora have splits of the same name
     values: dict[str, list[float]]  # by figure, one for each run
 
     @property
@@ -56,7 +57,7 @@ def summarize(folders: Sequence[Path]) -> list[Row]:
         differs = {name: getattr(settings, name) for name in names}
         for m in measured:
             key = (settings.model, *map(str, differs.values()), m.task, m.data, m.sha256)
-            row = rows.setdefault(key, Row(settings, differs, m.task, m.data, {}))
+            row = rows.setdefault(key, Row(settings, differs, m.task, m.data, m.sha256, {}))
             for name in FIGURES[m.task]:
                 if m.scores.get(name) is not None:
                     row.values.setdefault(name, []).append(m.scores[name])

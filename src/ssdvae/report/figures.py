@@ -47,6 +47,8 @@ def learning_curves(runs: Sequence[Reported]) -> Html:
     ]
     values = [mark.y for one in series for mark in one.marks]
     lowest, run = min(((r, run) for run in drawn for r in run.curve), key=lambda pair: float(pair[0]["ppl"]))
+    corpora = {run.corpus.fingerprint for run in drawn if run.corpus is not None}
+    apart = " The runs are on different corpora, so their curves do not compare." if len(corpora) > 1 else ""
     rows = [
         [run.name, f"{r['epoch']:g}", f"{r['step']:,}", f"{math.log(r['ppl']):.3f}", f"{r['ppl']:.2f}"]
         for run in drawn
@@ -57,7 +59,7 @@ def learning_curves(runs: Sequence[Reported]) -> Html:
         f"The lowest point is {math.log(lowest['ppl']):.3f} nats a word (perplexity {lowest['ppl']:.2f}), by "
         f"{run.name} after epoch {lowest['epoch']:g}; a curve that still falls at its end could go on. "
         "Frames are read off the same words, so models with and without them do not compare here. "
-        "Epochs are on a square-root scale, as in the paper.",
+        f"Epochs are on a square-root scale, as in the paper.{apart}",
         plot(
             "Validation NLL against epochs",
             Axis(

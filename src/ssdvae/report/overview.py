@@ -129,11 +129,23 @@ def results(runs: Sequence[Reported]) -> Iterator[Html]:
     """A table for each task and data, with the paper's figures below those that it has too."""
     measured = [run for run in runs if run.measured]
     rows = summarize([run.folder for run in measured])
+    # Which corpus a split is of needs saying only where there are several.
+    several = len({run.corpus.fingerprint for run in measured if run.corpus is not None}) > 1
+    owners = {
+        m.sha256: f" of {run.corpus.folder.name}"
+        for run in measured
+        for m in run.measured
+        if run.corpus is not None and several
+    }
     for task in dict.fromkeys(row.task for row in rows):
         yield tag("h3", task.capitalize())
         yield tag("p", EXPLAINED[task])
-        for data in dict.fromkeys(row.data for row in rows if row.task == task):
-            yield _result_table(task, data, [row for row in rows if (row.task, row.data) == (task, data)])
+        mine = [row for row in rows if row.task == task]
+        for data in dict.fromkeys(row.data for row in mine):
+            for digest in dict.fromkeys(row.sha256 for row in mine if row.data == data):
+                caption = f"{task.capitalize()} on {where(data)}{owners.get(digest, '')}"
+                same = [row for row in mine if (row.data, row.sha256) == (data, digest)]
+                yield _result_table(caption, FIGURES[task], data, same)
             yield _whole_paper(FIGURES[task], data)
     if rows:
         yield tag(
@@ -147,8 +159,7 @@ def results(runs: Sequence[Reported]) -> Iterator[Html]:
         yield absent(f"Not measured yet: {', '.join(unmeasured)}. “ssdvae evaluate RUN” measures a run.")
 
 
-def _result_table(task: str, data: str, rows: Sequence[Row]) -> Html:
-    figures = FIGURES[task]
+def _result_table(caption: str, figures: Sequence[str], data: str, rows: Sequence[Row]) -> Html:
     papers = {(row, f): counterpart(rows[row].settings, f, data) for row in range(len(rows)) for f in figures}
     tables = {
         f: [p.table for (_, figure), p in papers.items() if p is not None and figure == f] for f in figures
@@ -162,7 +173,7 @@ def _result_table(task: str, data: str, rows: Sequence[Row]) -> Html:
         + [join([_mean(row, f), _paper(p.printed) if (p := papers[number, f]) else None]) for f in figures]
         for number, row in enumerate(rows)
     ]
-    return table(f"{task.capitalize()} on {where(data)}", head, lines)
+    return table(caption, head, lines)
 
 
 def _configuration(row: Row) -> Html:
