@@ -55,12 +55,15 @@ def test_the_documented_road(place: Path, spacy_model: Path, capsys: pytest.Capt
         "prepare",
         "train",
         "evaluate",
+        "report",
     ]
     for line in commands:
         assert main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
-    scores = json.loads(capsys.readouterr().out.splitlines()[-1])
+    [printed] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    scores = json.loads(printed)
     assert scores["documents"] > 0
     assert scores["ppl"] > 1
+    assert "Departing" in (place / "report.html").read_text()
     documents = list(read_documents(place / "framed.jsonl"))
     assert [document.id for document in documents] == [f"{number:02}.txt" for number in range(40)]
     frames = {event.verb: event.frame for document in documents for event in document.events}
