@@ -111,9 +111,9 @@ class TrainingDisplay:
 
     def validation(self, record: dict[str, Any], best: bool) -> None:
         perplexity, accuracy = record.get("ppl"), record.get("frame_accuracy")
-        words = "" if perplexity is None else f"  ppl {perplexity:.2f}"
-        frames = "" if accuracy is None else f"  frames {accuracy:.1%}"
+        figures = [] if perplexity is None else [f"ppl {perplexity:.2f}"]
+        figures += [] if accuracy is None else [f"frames {accuracy:.1%}"]
         self.say(
             f"epoch {record['epoch']:g}  step {record['step']}  train loss {record['train_loss']:.2f}"
-            f"  valid{words}{frames}  {record['seconds']:.0f} s{'  *' if best else ''}"
+            f"  valid {'  '.join(figures)}  {record['seconds']:.0f} s{'  *' if best else ''}"
         )
