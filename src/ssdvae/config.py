@@ -229,7 +229,7 @@ class EvaluateSettings(Settings):
     cloze: Path | None = setting(
         None, "a cloze file in the public <TUP>/<DIST> format, instead of the corpus's own"
     )
-    cloze_seeds: int = setting(10, "seeds of other items behind the pmi score of the cloze")
+    cloze_seeds: int = setting(5, "seeds of other items behind the pmi score of the cloze")
     eval_batch: int = setting(200, "documents scored at once")
     eval_seed: int = setting(1, "seed of the frames that are drawn")
 
