@@ -46,7 +46,10 @@ def _gradients(
     if scale is not None:
         logits *= scale[:, None]
     logits = logits.to(rows.dtype)
-    sums[0].addmm_(logits.T, rows)
+    if sums[0].dtype == rows.dtype:
+        sums[0].addmm_(logits.T, rows)
+    else:  # mixed precision: the product in the smaller type, the sum in the larger
+        sums[0].add_(logits.T @ rows)
     sums[1].add_(logits.sum(0))
     return logits @ weight.to(rows.dtype)
 
