@@ -14,6 +14,7 @@ from ssdvae.analysis.choosing import nucleus
 from ssdvae.analysis.generation import Script, generate
 from ssdvae.analysis.inference import infer_documents, numbered
 from ssdvae.config import GenerateSettings
+from ssdvae.data.batches import Noise
 from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
@@ -142,6 +143,22 @@ def test_frames_are_drawn_as_often_as_they_are_likely() -> None:
     q = model.infer(seed).log_q[0, 0].exp()
     drawn = Counter(script.events[0].planned for script in made(model, scripts=size, events=1, batch=size))
     fits(np.array([drawn[name] for name in model.frames.names]), q.detach().numpy())
+
+
+def test_frames_and_words_share_no_random_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawn from one stream, the words of some scripts would follow from the frames of others."""
+    uniform, drawn = Noise.uniform, []
+
+    def watched(self: Noise, *shape: int, device: torch.device | str = "cpu") -> torch.Tensor:
+        numbers = uniform(self, *shape, device=device)
+        drawn.extend(numbers.flatten().tolist())
+        return numbers
+
+    monkeypatch.setattr(Noise, "uniform", watched)
+    made(toy_ssdvae(), scripts=10)
+    # For each script: three frames of five events, and sixteen words. Equal floats are rare, not impossible.
+    assert len(drawn) == 10 * (5 * FRAMES + 16)
+    assert len(set(drawn)) > len(drawn) - 3
 
 
 @pytest.mark.parametrize("batch", [1, 3, 7])
