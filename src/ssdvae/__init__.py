@@ -8,9 +8,6 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ssdvae.api import (
-        Corpus,
-        Document,
-        Event,
         annotate,
         evaluate,
         explain,
@@ -23,6 +20,8 @@ if TYPE_CHECKING:
         train,
         write_report,
     )
+    from ssdvae.data.corpus import Corpus
+    from ssdvae.data.events import Document, Event
 
 __all__ = [
     "Corpus",

@@ -48,23 +48,6 @@ from ssdvae.report import page
 from ssdvae.training import train as training
 from ssdvae.training.runs import Run
 
-__all__ = [
-    "Corpus",
-    "Document",
-    "Event",
-    "annotate",
-    "evaluate",
-    "explain",
-    "extract",
-    "generate",
-    "infer",
-    "load",
-    "prepare",
-    "resume",
-    "train",
-    "write_report",
-]
-
 AnyPath = str | Path
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.stats import chi2  # type: ignore[import-untyped]
+from scipy.stats import chi2
 
 from ssdvae.analysis.choosing import draw, forbidden, nucleus, sampling, searching
 from ssdvae.config import GenerateSettings

@@ -11,12 +11,13 @@ import pytest
 import torch
 
 from ssdvae.analysis.inference import InferredDocument, infer_documents, numbered, unknown_words
-from ssdvae.data.batches import collate
+from ssdvae.data.batches import Batch, collate
 from ssdvae.data.events import Document, Event, document_from_record, event_from_text
 from ssdvae.data.readers.typed import read_typed
 from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError
 from ssdvae.models import MODELS
+from ssdvae.models.base import Beliefs
 from tests.toys import named_documents, toy_documents, toy_model, toy_ssdvae
 
 LENGTHS = [3, 1, 0, 4, 60, 2, 0, 7]
@@ -79,11 +80,16 @@ def test_no_more_is_read_than_a_batch() -> None:
     assert read <= 13
 
 
-def test_long_documents_are_not_padded_against_many_others() -> None:
+def test_long_documents_are_not_padded_against_many_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long one is, what is held at once grows with that one alone."""
     model, sizes = toy_ssdvae(), []
     infer = model.infer
-    model.infer = lambda batch: sizes.append(batch.mask.numel()) or infer(batch)  # type: ignore
+
+    def watched(batch: Batch) -> Beliefs:
+        sizes.append(batch.mask.numel())
+        return infer(batch)
+
+    monkeypatch.setattr(model, "infer", watched)
     documents = [Document("long", (Event("word1"),) * 500)]
     documents += [Document(str(i), (Event("word2"),) * 2) for i in range(20)]
     list(infer_documents(model, documents, batch=10))

@@ -8,20 +8,19 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from ssdvae.config import EvaluateSettings, ModelSettings, PrepareSettings
-from ssdvae.data.batches import Batch, Noise
-from ssdvae.data.cloze import ClozeBuilder, ClozeItem, ClozeTask
+from ssdvae.data.batches import Batch
+from ssdvae.data.cloze import ClozeBuilder, ClozeItem, ClozeTask, credits
 from ssdvae.data.events import MISSING, Event
 from ssdvae.data.storyworld import World
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.data.worldscores import best_cloze
 from ssdvae.errors import UserError
-from ssdvae.evaluation.cloze import credits, interval, score_cloze
+from ssdvae.evaluation.cloze import ROUNDING, interval, score_cloze
 from ssdvae.models.decoder import Plan
-from ssdvae.models.latent import Sampler
 from ssdvae.models.rnnlm import RNNLM
 from tests.toys import WORDS, toy_model
 
@@ -35,16 +34,6 @@ class Oracle(RNNLM):
         config = ModelSettings(model="rnnlm", hidden=1, embedding=1)
         super().__init__(config, Vocabulary(words, [1] * len(words)), Inventory(["F"], [1]))
         self.world = World.embedded()
-
-    def plan(
-        self,
-        batch: Batch,
-        observed: Int[Tensor, "B N"],
-        chain: Bool[Tensor, "B N"],
-        sampler: Sampler,
-        noise: Noise,
-    ) -> Plan:
-        return Plan(torch.zeros(len(batch), 0, 0), batch.mask[:, :0])
 
     def continuations(
         self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E 4"]
@@ -133,12 +122,13 @@ def test_a_model_that_knows_nothing_scores_chance() -> None:
 
 
 def test_equal_options_share_the_credit() -> None:
-    assert credits(np.array([[2.0, 2.0, 1.0], [3.0, 1.0, 1.0], [0.0, 1.0, 1.0]])).tolist() == [0.5, 1, 0]
+    given = np.array([[2.0, 2.0, 1.0], [3.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
+    assert credits(given, ROUNDING).tolist() == [0.5, 1, 0]
     task = toy_task()
     task.options[:, 1] = task.options[:, 0]
     scores = score_cloze(toy_model(), task, SETTINGS)
-    assert set(credits(scores.nll)) <= {0.0, 0.5}
-    assert set(credits(scores.pmi)) <= {0.0, 0.5}
+    assert set(credits(scores.nll, ROUNDING)) <= {0.0, 0.5}
+    assert set(credits(scores.pmi, ROUNDING)) <= {0.0, 0.5}
 
 
 def test_the_interval_holds_the_mean_and_shrinks_with_the_items() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ssdvae.analysis.beliefs import Tick, frame_beliefs, no_tick
+from ssdvae.analysis.beliefs import Tick, no_tick, over_split
 from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Documents
@@ -102,8 +102,4 @@ def attention_summary(
     tick: Tick = no_tick,
 ) -> AttentionSummary:
     """Where each frame looks on a split, with no frame observed."""
-    settings = settings or ExplainSettings()
-    sums = AttentionSums(model)
-    for beliefs, batch in frame_beliefs(model, documents, settings.batch, tick):
-        sums.add(beliefs, batch)
-    return sums.result()
+    return over_split(AttentionSums, model, documents, settings, tick)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
 
 import torch
 
+from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch, collate, in_order
 from ssdvae.data.corpus import Documents
 from ssdvae.errors import UserError
 from ssdvae.models.base import Beliefs, EventModel
 
 Tick = Callable[[int], None]
+Result = TypeVar("Result", covariant=True)
 
 
 def no_tick(documents: int) -> None:
@@ -26,6 +29,28 @@ def infer_frames(model: EventModel, batch: Batch) -> Beliefs:
         what = "has no latent variables" if beliefs is None else "has latent variables that are no frames"
         raise UserError(f"{model.config.model} {what}: there are no frames to look at")
     return beliefs
+
+
+class Sums(Protocol[Result]):
+    """Something that is summed over a split, whose size does not depend on the number of documents."""
+
+    def add(self, beliefs: Beliefs, batch: Batch) -> None: ...
+
+    def result(self) -> Result: ...
+
+
+def over_split(
+    sums: Callable[[EventModel], Sums[Result]],
+    model: EventModel,
+    documents: Documents,
+    settings: ExplainSettings | None,
+    tick: Tick,
+) -> Result:
+    """The sums over all documents, with no frame observed."""
+    total = sums(model)
+    for beliefs, batch in frame_beliefs(model, documents, (settings or ExplainSettings()).batch, tick):
+        total.add(beliefs, batch)
+    return total.result()
 
 
 def frame_beliefs(

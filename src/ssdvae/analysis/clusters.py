@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ssdvae.analysis.beliefs import Tick, frame_beliefs, no_tick
+from ssdvae.analysis.beliefs import Tick, no_tick, over_split
 from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Documents
@@ -87,6 +87,10 @@ def _top(scores: NDArray[np.float32], names: Inventory, k: int) -> list[tuple[st
     return [(names.name(int(number)), float(scores[number])) for number in best]
 
 
+def no_clusters(model: EventModel) -> UserError:
+    return UserError(f"{model.config.model} has no clusters: its words and frames are not added")
+
+
 class ClusterSums:
     """What the means are made of: its size does not depend on the number of documents."""
 
@@ -99,10 +103,11 @@ class ClusterSums:
         self.states = torch.zeros(V, 0, dtype=torch.float64)  # V h
         self.memory = torch.zeros(F, 0, dtype=torch.float64)  # F e
 
+    @torch.no_grad()
     def add(self, beliefs: Beliefs, batch: Batch) -> None:
         clusters, mask = beliefs.clusters, batch.mask
         if clusters is None:
-            raise UserError(f"{self.model.config.model} has no clusters: its words and frames are not added")
+            raise no_clusters(self.model)
         words, known, inferred = (x[mask].cpu() for x in (batch.tokens, batch.frames, beliefs.value))
         states = clusters.states.view(*batch.tokens.shape, -1)[mask]
         self.states = _added(self.states, words.flatten(), states.flatten(0, 1))
@@ -146,8 +151,4 @@ def clusters(
     tick: Tick = no_tick,
 ) -> Clusters:
     """The soft clusters of a model on a split, with no frame observed."""
-    settings = settings or ExplainSettings()
-    sums = ClusterSums(model)
-    for beliefs, batch in frame_beliefs(model, documents, settings.batch, tick):
-        sums.add(beliefs, batch)
-    return sums.result()
+    return over_split(ClusterSums, model, documents, settings, tick)

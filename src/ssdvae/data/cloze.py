@@ -147,6 +147,15 @@ def writable(word: str) -> bool:
     )
 
 
+def credits(scores: NDArray[np.float64], rounding: float) -> NDArray[np.float64]:
+    """For each item 1 if option 0 has the best score, 1/n if it shares that place with n − 1 others, else 0.
+
+    What is equal but for the order of a sum is equal: scores that differ by no more than ``rounding``.
+    """
+    best = scores >= scores.max(1, keepdims=True) - rounding
+    return np.asarray(best[:, 0] / best.sum(1))
+
+
 class ClozeBuilder:
     """Makes the items of a split while its documents go by.
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from ssdvae.data.cloze import ClozeItem, Sequel
+import numpy as np
+
+from ssdvae.data.cloze import ClozeItem, Sequel, credits
 from ssdvae.data.events import SLOTS, Document, Event
 from ssdvae.data.storyworld import World
+
+ROUNDING = 1e-9
+"""How much equal probabilities may differ that were summed in another order."""
 
 
 def best_scores(world: World, documents: Iterable[Document]) -> dict[str, float]:
@@ -40,8 +45,9 @@ def best_cloze(world: World, items: Sequence[ClozeItem]) -> dict[str, float]:
 
     ``impossible`` counts items whose truth the world cannot tell, as when `prepare` left out an event.
     """
-    right = {"nll": 0.0, "pmi": 0.0}
-    impossible = 0
+    if not items:
+        return {"nll": math.nan, "pmi": math.nan, "items": 0, "impossible": 0}
+    scores: dict[str, list[list[float]]] = {"nll": [], "pmi": []}
     for item in items:
         # log p(e, c) will do: log p(e) is the same for all options.
         nll = [_log_prob(world, (item.seed, *option)) for option in item.options]
@@ -50,21 +56,15 @@ def best_cloze(world: World, items: Sequence[ClozeItem]) -> dict[str, float]:
             log_p - _log_prob(world, option, unseen=1) if log_p > -math.inf else log_p
             for log_p, option in zip(nll, item.options, strict=True)
         ]
-        right["nll"] += _credit(nll)
-        right["pmi"] += _credit(pmi)
-        impossible += nll[0] == -math.inf
-    count = len(items)
-    shares = {name: total / count if count else math.nan for name, total in right.items()}
-    return {**shares, "items": count, "impossible": impossible}
+        scores["nll"].append(nll)
+        scores["pmi"].append(pmi)
+    shares = {name: credits(np.array(rows), ROUNDING).mean() for name, rows in scores.items()}
+    return {
+        **{name: float(share) for name, share in shares.items()},
+        "items": len(items),
+        "impossible": sum(nll[0] == -math.inf for nll in scores["nll"]),
+    }
 
 
 def _log_prob(world: World, sequel: Sequel, unseen: int = 0) -> float:
     return world.log_prob([Event(*words) for words in sequel], unseen)
-
-
-def _credit(scores: Sequence[float]) -> float:
-    """1 if the first score is the best, 1/n if it shares that place with others."""
-    # Equal probabilities may be summed in another order, and differ by rounding.
-    best = max(scores)
-    tied = [score == best or score > best - 1e-9 for score in scores]
-    return tied[0] / sum(tied)

@@ -20,10 +20,13 @@ from numpy.typing import NDArray
 
 from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch, Noise, generator, in_order
-from ssdvae.data.cloze import ClozeTask
+from ssdvae.data.cloze import ClozeTask, credits
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.latent import mean
+
+ROUNDING = 1e-6
+"""Below this, two log-probabilities of a network are the same."""
 
 RESAMPLES = 2000
 """Draws of the items behind an interval."""
@@ -42,7 +45,7 @@ class ClozeScores:
     def summary(self, seed: int) -> dict[str, Any]:
         figures: dict[str, Any] = {}
         for name in ("nll", "pmi"):
-            credit = credits(getattr(self, name))
+            credit = credits(getattr(self, name), ROUNDING)
             low, high = interval(credit, seed)
             figures |= {
                 f"cloze_{name}": float(credit.mean()),
@@ -59,22 +62,16 @@ class ClozeScores:
 
     def details(self) -> list[dict[str, Any]]:
         """One record for each item."""
+        by_nll, by_pmi = credits(self.nll, ROUNDING), credits(self.pmi, ROUNDING)
         return [
             {
-                "item": number,
-                "nll": nll.tolist(),
-                "pmi": pmi.tolist(),
-                "credit": {"nll": float(credits(nll[None])[0]), "pmi": float(credits(pmi[None])[0])},
+                "item": item + 1,
+                "nll": self.nll[item].tolist(),
+                "pmi": self.pmi[item].tolist(),
+                "credit": {"nll": float(by_nll[item]), "pmi": float(by_pmi[item])},
             }
-            for number, (nll, pmi) in enumerate(zip(self.nll, self.pmi, strict=True), start=1)
+            for item in range(len(self.nll))
         ]
-
-
-def credits(scores: Array) -> Array:
-    """1 where option 0 is the best, 1/n where it shares that place with n − 1 others, else 0."""
-    # What is equal but for the order of a sum is equal.
-    best = scores >= scores.max(1, keepdims=True) - 1e-6
-    return np.asarray(best[:, 0] / best.sum(1))
 
 
 def interval(credit: Array, seed: int) -> tuple[float, float]:
@@ -110,7 +107,6 @@ def score_cloze(
         for rows in in_order(len(sequels), settings.eval_batch):
             # One seed for a whole batch of continuations.
             alone[rows, column] = _log_probs(model, task.seeds[[other]], sequels[None, rows])[0]
-            tick(0)
     model.train(training)
     marginal = _log_mean(alone[place], others == np.arange(items)[:, None, None])
     return ClozeScores(given, given - marginal, task.unknown_words / task.words)

@@ -13,8 +13,9 @@ from ssdvae.config import EvaluateSettings
 from ssdvae.data.cloze import ClozeTask, read_cloze
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.files import atomic_write, sha256
+from ssdvae.data.readers.jsonl import write_records
 from ssdvae.errors import DataError, UserError
-from ssdvae.evaluation.cloze import ClozeScores, score_cloze
+from ssdvae.evaluation.cloze import score_cloze
 from ssdvae.evaluation.frames import FramePredictions
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.models.base import EventModel
@@ -75,7 +76,7 @@ def measure(
         name = settings.split if settings.cloze is None else str(settings.cloze)
         keep("cloze", name, sha256(path), len(task), result.summary(settings.eval_seed))
         if details is not None:
-            _write_details(details, result)
+            write_records(details, result.details())
     return done
 
 
@@ -88,12 +89,6 @@ def _cloze_file(model: EventModel, corpus: Corpus, settings: EvaluateSettings) -
     if settings.task_names == {"cloze"} or corpus.has_cloze(settings.split):
         return corpus.cloze(settings.split)
     return None
-
-
-def _write_details(path: Path, scores: ClozeScores) -> None:
-    with atomic_write(path) as temporary:
-        lines = (json.dumps(record) + "\n" for record in scores.details())
-        temporary.write_text("".join(lines), encoding="utf-8")
 
 
 def flat(measurements: Iterable[Measurement]) -> dict[str, Any]:

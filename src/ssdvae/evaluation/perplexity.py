@@ -48,8 +48,7 @@ class Tally:
         """Count what is inferred, and how surely."""
         log_q, mask, chosen = beliefs.log_q.double(), beliefs.mask, beliefs.value
         q = log_q.exp()
-        # 0 · log 0 is 0: a value without any probability adds nothing to the entropy.
-        entropy = -torch.where(q > 0, q * log_q, 0).sum(-1)
+        entropy = torch.special.entr(q).sum(-1)
         if beliefs.frames:
             labelled = mask & (batch.frames >= 0)
             known = log_q.gather(-1, batch.frames.clamp_min(0)[..., None])[..., 0]
@@ -107,7 +106,7 @@ class Tally:
         if not self.variables.sum():
             return dict.fromkeys(names)
         marginal = self.mass / self.variables[:, None]
-        total = -torch.where(marginal > 0, marginal * marginal.log(), 0).sum(-1)
+        total = torch.special.entr(marginal).sum(-1)
         entropy = self.entropy / self.variables
         figures = (
             math.log(self.mass.shape[1]) - entropy.mean().item(),

@@ -61,8 +61,8 @@ class Beliefs:
 class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events", "scripts", "frames"]):
     """A model of documents of events, with the words and frames it knows.
 
-    Subclasses answer the abstract questions; training, evaluation and analysis never ask which model they
-    have. ``decoder`` is None in a model that says nothing about words.
+    Subclasses answer what they have an answer to; training, evaluation and analysis never ask which model
+    they have. ``decoder`` is None in a model that says nothing about words.
     """
 
     has_roles = False
@@ -80,7 +80,13 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
     def forward(self, batch: Batch, noise: Noise) -> Loss:
         """The loss of each document and its terms."""
 
-    @abstractmethod
+    # A model without latent variables answers these as they stand; the others in their own way.
+
+    @property
+    def latent_shape(self) -> tuple[int, int]:
+        """The number of codebooks, and of values in each; frames are one codebook for all events."""
+        return 0, 0
+
     def plan(
         self,
         batch: Batch,
@@ -94,22 +100,18 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         These may be all of the script, or the first ones of a script to be continued; ``chain`` says which of
         the N events are wanted, and ``observed`` which of their frames are known.
         """
+        return Plan(self.speaker.w_out.weight.new_zeros(len(batch), 0, 0), batch.mask[:, :0])
 
-    @abstractmethod
     def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
         """Lower bounds on log p(words), in the mean, by 1, 2, … S samples of the latent variables.
 
         A model without latent variables has one row, log p itself.
         """
+        return self.word_log_probs(batch, noise).sum((1, 2))[None]
 
-    @abstractmethod
     def infer(self, batch: Batch) -> Beliefs | None:
         """The latent variables of each document; None for a model that has none."""
-
-    @property
-    def latent_shape(self) -> tuple[int, int]:
-        """The number of codebooks, and of values in each; frames are one codebook for all events."""
-        return 1, len(self.frames)
+        return None
 
     def after_step(self, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:
         """What else a model does after a step of training; ``reduce`` sums over processes."""
@@ -159,11 +161,8 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
     def speaker(self) -> Decoder:
         """The decoder of a model that has one."""
         if self.decoder is None:
-            raise self.speechless()
+            raise UserError(f"{self.config.model} classifies frames: it gives words no probability")
         return self.decoder
-
-    def speechless(self) -> UserError:
-        return UserError(f"{self.config.model} classifies frames: it gives words no probability")
 
     def word_embedding(self) -> nn.Embedding:
         """The table that pretrained vectors are put into."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -11,8 +11,7 @@ from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
-from ssdvae.models.decoder import Plan
-from ssdvae.models.latent import Sampler
+from ssdvae.models.latent import frame_nll
 from ssdvae.models.recurrent import Bidirectional, full_precision
 
 
@@ -31,24 +30,13 @@ class RNNLMClassifier(EventModel):
         self.encoder = Bidirectional(self.reader.width, config.hidden, config.layers)
         self.w_out = nn.Linear(2 * config.hidden, len(frames))
 
+    @property
+    def latent_shape(self) -> tuple[int, int]:
+        return 1, len(self.frames)
+
     def forward(self, batch: Batch, noise: Noise) -> Loss:
-        log_q = self._log_q(batch, noise)
-        chosen = log_q.gather(-1, batch.observed.clamp_min(0)[..., None])[..., 0]
-        frame_nll = -(chosen * (batch.mask & (batch.observed >= 0))).sum(1)
-        return Loss(frame_nll, {"frame_nll": frame_nll})
-
-    def plan(
-        self,
-        batch: Batch,
-        observed: Int[Tensor, "B N"],
-        chain: Bool[Tensor, "B N"],
-        sampler: Sampler,
-        noise: Noise,
-    ) -> Plan:
-        raise self.speechless()
-
-    def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
-        raise self.speechless()
+        nll = frame_nll(self._log_q(batch, noise), batch.observed, batch.mask)
+        return Loss(nll, {"frame_nll": nll})
 
     def infer(self, batch: Batch) -> Beliefs:
         return Beliefs(self._log_q(batch, None), batch.mask)

@@ -16,7 +16,7 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.attention import attend
 from ssdvae.models.base import Beliefs, EventModel, Loss
 from ssdvae.models.decoder import GuidedDecoder, Plan
-from ssdvae.models.latent import Sampler
+from ssdvae.models.latent import Sampler, weight_scale
 from ssdvae.models.quantize import Quantized, quantize
 from ssdvae.models.recurrent import Bidirectional, per_word
 
@@ -75,8 +75,7 @@ class HAQAE(EventModel):
     def forward(self, batch: Batch, noise: Noise) -> Loss:
         """Cross-entropy + codebook loss + 0.25 · commit loss + 0.15 · commit loss of the parents.
 
-        The last is that of each query asked again of a constant H, so that it reaches the parents alone. As
-        for SSDVAE, the weights were tuned against a mean per word (``normalize``).
+        The last is that of each query asked again of a constant H, so that it reaches the parents alone.
         """
         inputs = self.reader(batch.tokens)
         hidden, words = self.encoder(inputs, batch.mask), per_word(batch.mask)
@@ -96,7 +95,7 @@ class HAQAE(EventModel):
             + self.config.commit_weight * terms["commit"]
             + self.config.parent_commit_weight * terms["parent_commit"]
         )
-        scale = batch.words if self.config.normalize == "word" else torch.ones_like(batch.words)
+        scale = weight_scale(self.config, batch.words)
         return Loss(scale * extra - reconstruction, {"reconstruction": reconstruction, **terms})
 
     def plan(

@@ -69,6 +69,23 @@ def _one_hot(ids: Int[Tensor, " B"], like: Float[Tensor, "B F"]) -> Float[Tensor
     return functional.one_hot(ids, like.shape[-1]).to(like.dtype)
 
 
+def frame_nll(
+    log_q: Float[Tensor, "B M F"], observed: Int[Tensor, "B M"], mask: Bool[Tensor, "B M"]
+) -> Float[Tensor, " B"]:
+    """−Σ_m log q(I_m) over the observed events."""
+    chosen = log_q.gather(-1, observed.clamp_min(0)[..., None])[..., 0]
+    return -(chosen * (mask & (observed >= 0))).sum(1)
+
+
+def weight_scale(settings: ModelSettings, words: Int[Tensor, " B"]) -> Int[Tensor, " B"]:
+    """How often the weights of an objective count in each document.
+
+    The papers' weights were tuned against a mean per word, so with ``normalize: word`` they count once for
+    each word of the document; with ``document`` the formula is as printed.
+    """
+    return words if settings.normalize == "word" else torch.ones_like(words)
+
+
 @dataclass(frozen=True)
 class Posterior:
     """One chain of frames for each document, as the encoder drew it."""
@@ -93,9 +110,7 @@ class Posterior:
 
         Before the injection: after it, the observation would answer for the network.
         """
-        log_q = self.raw_logits.log_softmax(-1)
-        chosen = log_q.gather(-1, observed.clamp_min(0)[..., None])[..., 0]
-        return -(chosen * (self.mask & (observed >= 0))).sum(1)
+        return frame_nll(self.raw_logits.log_softmax(-1), observed, self.mask)
 
     def log_q(self) -> Float[Tensor, " B"]:
         """log q(f | w) of hard samples."""
@@ -122,15 +137,27 @@ class SoftClusters:
 
     β_enc = W_out tanh(Hᵀ)        β_dec = Ŵ_out tanh(E^Mᵀ)
 
-    Kept as the two factors, because the mean of β is the matrix times the mean of what it multiplies. W_out
-    and Ŵ_out are without their biases, which the paper does not have: these are the same for every word and
-    every frame, and say only what is frequent.
+    Kept as the two factors, because the mean of β is the matrix times the mean of what it multiplies, and
+    multiplied out when asked for: who only wants frames does not pay. W_out and Ŵ_out are without their
+    biases, which the paper does not have: these are the same for every word and every frame, and say only
+    what is frequent.
     """
 
-    states: Float[Tensor, "B T h"]  # tanh(H)
+    hidden: Float[Tensor, "B T h"]  # H
+    log_q: Float[Tensor, "B M F"]
+    frame_embedding: Float[Tensor, "F e"]  # E^F
     w_frames: Float[Tensor, "F h"]  # W_out
-    memory: Float[Tensor, "B M e"]  # tanh(E^M)
     w_words: Float[Tensor, "V e"]  # Ŵ_out
+
+    @property
+    def states(self) -> Float[Tensor, "B T h"]:
+        """tanh(H)"""
+        return self.hidden.tanh()
+
+    @property
+    def memory(self) -> Float[Tensor, "B M e"]:
+        """tanh(E^M), with the expected embedding of each frame, of which a soft sample is a noisy one."""
+        return (self.log_q.exp().to(self.frame_embedding.dtype) @ self.frame_embedding).tanh()
 
 
 @dataclass(frozen=True)
@@ -142,11 +169,6 @@ class Elbo:
     frame_nll: Float[Tensor, " B"]
 
     def loss(self, settings: ModelSettings, words: Int[Tensor, " B"]) -> Float[Tensor, " B"]:
-        """−L_w − α_q·L_q + α_c·L_c, on the scale of a document.
-
-        The paper's weights were tuned against a mean per word, so ``normalize: word`` lets them count once
-        for each word of the document; ``document`` is the formula as printed.
-        """
-        scale = words if settings.normalize == "word" else torch.ones_like(words)
+        """−L_w − α_q·L_q + α_c·L_c, on the scale of a document."""
         extra = settings.frame_weight * self.frame_nll - settings.entropy_weight * self.entropy
-        return -self.reconstruction + scale * extra
+        return -self.reconstruction + weight_scale(settings, words) * extra

@@ -29,7 +29,7 @@ def linear_cross_entropy(
     target: Int[Tensor, " N"],
 ) -> Float[Tensor, " N"]:
     """−log softmax(weight · row + bias)[target] of each row."""
-    nll: Tensor = _LinearCrossEntropy.apply(rows, weight, bias, target)  # type: ignore[no-untyped-call]
+    nll: Tensor = _LinearCrossEntropy.apply(rows, weight, bias, target)  # type: ignore[no-untyped-call]  # torch's
     return nll
 
 

@@ -34,6 +34,10 @@ class SSDVAE(EventModel):
         self.encoder = Encoder(config, self.reader.width, len(frames))
         self.decoder = GuidedDecoder(config, self.reader.width, len(vocabulary))
 
+    @property
+    def latent_shape(self) -> tuple[int, int]:
+        return 1, len(self.frames)
+
     def forward(self, batch: Batch, noise: Noise) -> Loss:
         """The paper's objective: −L_w − α_q·L_q + α_c·L_c, each the mean over S chains."""
         inputs, sampler = self.reader(batch.tokens), relaxed(self.config.temperature)
@@ -89,7 +93,17 @@ class SSDVAE(EventModel):
         hidden = self.encoder.read(self.reader(batch.tokens), batch.mask)
         posterior = self._chain(hidden, batch, mode, Noise(torch.Generator(), len(batch)))
         log_q = posterior.logits.log_softmax(-1)
-        clusters = self._clusters(hidden, log_q) if self.config.attention == "addition" else None
+        clusters = (
+            SoftClusters(
+                hidden,
+                log_q,
+                self.frame_embedding,
+                self.encoder.w_out.weight,
+                self.speaker.w_out.weight,
+            )
+            if self.config.attention == "addition"
+            else None
+        )
         return Beliefs(log_q, batch.mask, attention=posterior.attention, clusters=clusters)
 
     def posterior(self, batch: Batch, sampler: Sampler, noise: Noise) -> Posterior:
@@ -103,12 +117,6 @@ class SSDVAE(EventModel):
             hidden, batch.mask, self.frame_embedding, batch.observed, batch.mask, sampler, noise
         )
         return chain
-
-    def _clusters(self, hidden: Float[Tensor, "B T h"], log_q: Float[Tensor, "B M F"]) -> SoftClusters:
-        """E^M here has the expected embedding of each frame, of which a soft sample is a noisy one."""
-        memory = log_q.exp().to(self.frame_embedding.dtype) @ self.frame_embedding
-        w_frames, w_words = self.encoder.w_out.weight, self.speaker.w_out.weight
-        return SoftClusters(hidden.tanh(), w_frames, memory.tanh(), w_words)
 
     def _plan(self, posterior: Posterior) -> Plan:
         """E^M: the embedding of each frame, or of the mixture that a soft sample is."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssdvae.analysis.clusters import Clusters, clusters
-from ssdvae.analysis.transitions import transitions
+from ssdvae.analysis.clusters import Clusters, no_clusters
+from ssdvae.analysis.explain import Explanation, explain
+from ssdvae.analysis.transitions import Transitions
 from ssdvae.config import ReportSettings
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import UNKNOWN
@@ -36,10 +38,21 @@ def inside(run: Reported, settings: ReportSettings, id: str) -> Iterator[Html]:
         yield absent(f"Left out: {run.sentence(error)}")
         return
     shown = readable(run.corpus, first(documents, settings.documents))
+
+    @cache  # one pass over the documents for all parts
+    def explained() -> Explanation:
+        return explain(model, documents)
+
+    def clusters() -> Clusters:
+        found = explained().clusters
+        if found is None:
+            raise no_clusters(model)
+        return found
+
     parts: dict[str, Callable[[], Html]] = {
-        "Frames and their words": lambda: cluster_tables(clusters(model, documents), id),
-        "What follows what": lambda: strongest_links(model, documents),
-        "Documents as the model reads them": lambda: timelines(model, documents, shown),
+        "Frames and their words": lambda: cluster_tables(clusters(), id),
+        "What follows what": lambda: strongest_links(explained().transitions),
+        "Documents as the model reads them": lambda: timelines(model, explained().attention, shown),
         "Scripts that the model writes": lambda: scripts(model, shown),
     }
     left_out: dict[str, list[str]] = {}
@@ -115,8 +128,8 @@ def _filtered(caption: str, id: str, head: str, rows: dict[str, list[tuple[str, 
     )
 
 
-def strongest_links(model: EventModel, documents: Documents) -> Html:
-    found = transitions(model, documents).strongest(LINKS)
+def strongest_links(transitions: Transitions) -> Html:
+    found = transitions.strongest(LINKS)
     if not found:
         raise UserError("no two frames follow each other often enough in these documents")
     given = [

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssdvae.analysis.attention import attention_summary
+from ssdvae.analysis.attention import AttentionSummary
 from ssdvae.analysis.generation import Script, generate
 from ssdvae.analysis.inference import InferredDocument, InferredEvent, infer_documents
 from ssdvae.config import GenerateSettings
 from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN
-from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.report.html import Html, breakable, join, tag
 
@@ -34,7 +33,7 @@ def readable(corpus: Corpus, documents: Documents) -> list[Document]:
     ]
 
 
-def timelines(model: EventModel, documents: Documents, shown: Sequence[Document]) -> Html:
+def timelines(model: EventModel, attention: AttentionSummary | None, shown: Sequence[Document]) -> Html:
     """Some documents with their frames; the sentence about attention is over all that are looked at."""
     read = list(infer_documents(model, shown, lowercase=False))
     return join(
@@ -42,19 +41,18 @@ def timelines(model: EventModel, documents: Documents, shown: Sequence[Document]
             tag(
                 "p",
                 "The frame inferred for each event, and its probability; no frame was given. ✓ is right, "
-                f"✗ is wrong, and neither stands where the frame is not known.{_attention(model, documents)}",
+                f"✗ is wrong, and neither stands where the frame is not known.{_sentence(attention)}",
             ),
             *map(_timeline, read),
         ]
     )
 
 
-def _attention(model: EventModel, documents: Documents) -> str:
+def _sentence(attention: AttentionSummary | None) -> str:
     """Where frames look, in words; nothing for a model that infers frames without attention."""
-    try:
-        look = attention_summary(model, documents).overall()
-    except UserError:
+    if attention is None:
         return ""
+    look = attention.overall()
     return (
         " The shade of a word is the attention that the frame of its event pays to it; point at a frame, or "
         "tab to it, to see where it looked in the whole document. Over all documents that were looked at, "

@@ -71,6 +71,7 @@ def train_steps(
         )
     observed = hide(documents, settings.observe, settings.seed)
     model.train()
+    inner: EventModel = accelerator.unwrap_model(model)
     total = settings.epochs * per_epoch
     for step in range(start, total):
         epoch, index = divmod(step, per_epoch)
@@ -89,7 +90,6 @@ def train_steps(
                 group["lr"] = settings.learning_rate * (1 - step / total)
         optimizer.step()
         optimizer.zero_grad()
-        inner: EventModel = accelerator.unwrap_model(model)
         inner.after_step(lambda x: accelerator.reduce(x, "sum"), generator(settings.seed, "after", step))
         terms = {"loss": loss.per_document, **loss.terms}
         sums = torch.stack([term.detach().double().sum() for term in terms.values()])
