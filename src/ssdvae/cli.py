@@ -14,6 +14,7 @@ from ssdvae.analysis.commands import explain, explain_flags, generate, generate_
 from ssdvae.config import (
     SPLITS,
     AnnotateSettings,
+    BenchmarkSettings,
     EvaluateSettings,
     ExtractSettings,
     PrepareSettings,
@@ -222,6 +223,41 @@ def train(args: Namespace) -> None:
         train_run(Corpus(args.corpus), args.out, TrainSettings.of(vars(args)))
 
 
+def benchmark_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_sized_settings(parser, BenchmarkSettings, argv)
+
+
+def benchmark(args: Namespace) -> None:
+    from rich.console import Console
+
+    from ssdvae.benchmark import benchmark as measure
+
+    settings = BenchmarkSettings.of(vars(args))
+    result = measure(settings)
+    if args.json:
+        print(json.dumps(result))
+        return
+    head = ["", "seconds", "documents/s", "GFLOP", "GFLOP/s", "efficiency", "peak memory"]
+    rows = [
+        [
+            name,
+            f"{timed['seconds']:.3f}",
+            f"{timed['documents_per_second']:.0f}",
+            f"{timed['gflop']:.1f}",
+            f"{timed['gflop'] / timed['seconds']:.1f}",
+            f"{timed['efficiency']:.0%}",
+            f"{timed['peak_memory_mb']:,.0f} MB",
+        ]
+        for name, timed in result.items()
+        if isinstance(timed, dict)
+    ]
+    title = (
+        f"{settings.model}: matrices alone {result['gemm_gflops']:.1f} GFLOP/s, {result['threads']} threads"
+    )
+    Console(highlight=False).print(table(title, head, rows))
+
+
 def evaluate_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument("run", type=Path, help="run folder")
     parser.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
@@ -296,6 +332,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable
     "prepare": ("make a corpus folder from documents", prepare_flags, prepare),
     "train": ("train a model on a corpus folder", train_flags, train),
     "evaluate": ("measure a trained model", evaluate_flags, evaluate),
+    "benchmark": ("time a model against what the machine can do", benchmark_flags, benchmark),
     "scores": ("put the scores of runs side by side, averaged over seeds", scores_flags, scores),
     "explain": (
         "show the clusters, the attention and the chains of frames of a model",

@@ -220,6 +220,23 @@ class TrainSettings(ModelSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BenchmarkSettings(TrainSettings):
+    """What is timed: steps of a training run on documents that are made up."""
+
+    events: int = setting(5, "events of each document (M)")
+    vocabulary: int = setting(40_000, "words (V)")
+    frames: int = setting(500, "frames (F)")
+    steps: int = setting(5, "steps of training, and batches of evaluation, that are timed")
+    eval_batch: int = setting(200, "documents scored at once")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("events", "frames", "steps", "eval_batch"):
+            self._check(name, getattr(self, name) >= 1, "at least 1")
+        self._check("vocabulary", self.vocabulary >= 3, "at least 3")
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluateSettings(Settings):
     """How a trained model is measured."""
 

@@ -87,7 +87,7 @@ def test_terms_of_the_posterior_are_sums_over_the_right_events() -> None:
     raw, logits = torch.randn(2, 3, 5), torch.randn(2, 3, 5)
     mask = torch.tensor([[True, True, True], [True, True, False]])
     observed = torch.tensor([[2, -1, 0], [-1, 4, 1]])
-    posterior = Posterior(raw, logits, logits.softmax(-1), torch.zeros(2, 3, 12), mask)
+    posterior = Posterior(raw, logits, logits.softmax(-1), torch.zeros(2, 3, 1), torch.zeros(2, 3, 12), mask)
     latent = [[(0, 1)], [(1, 0)]]
     seen = [[(0, 0), (0, 2)], [(1, 1)]]
     torch.testing.assert_close(

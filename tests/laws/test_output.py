@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch.nn import functional
@@ -17,6 +19,7 @@ def test_same_loss_and_gradients_as_the_plain_one(
 ) -> None:
     """Whatever the rows weigh in the loss, and however many of them are computed at once."""
     monkeypatch.setattr(output, "ROWS", 5)
+    monkeypatch.setattr(output, "WORDS", 3)
     x, weight, bias = (torch.randn(*shape, dtype=torch.float64) for shape in ((rows, 4), (7, 4), (7,)))
     target = torch.randint(0, 7, (rows,))
     scale = {
@@ -37,19 +40,29 @@ def test_same_loss_and_gradients_as_the_plain_one(
         torch.testing.assert_close(mine, plain)
 
 
-def test_nothing_is_kept_where_nothing_is_learned() -> None:
-    x, weight, bias = torch.randn(3, 4), torch.randn(7, 4), torch.randn(7)
+def test_where_nothing_is_learned_no_gradient_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evaluation has weights that could learn, and pays for none of it."""
+    x, weight, bias = (torch.randn(*shape, requires_grad=True) for shape in ((3, 4), (7, 4), (7,)))
     target = torch.tensor([0, 6, 2])
+    monkeypatch.setattr(output, "_Gradients", None)
     with torch.no_grad():
         nll = linear_cross_entropy(x, weight, bias, target)
-    torch.testing.assert_close(
-        nll, functional.cross_entropy(functional.linear(x, weight, bias), target, reduction="none")
-    )
-    assert nll.grad_fn is None
+    plain = functional.cross_entropy(functional.linear(x, weight, bias), target, reduction="none")
+    torch.testing.assert_close(nll, plain.detach())
 
 
-def test_impossible_words_cost_infinity_and_no_nan() -> None:
-    bias = torch.tensor([0.0, -torch.inf, 0.0])
+def test_a_second_pass_over_the_same_graph_gives_the_same_gradients() -> None:
+    x, weight, bias = (torch.randn(*shape, requires_grad=True) for shape in ((3, 4), (7, 4), (7,)))
+    loss = 0.3 * linear_cross_entropy(x, weight, bias, torch.tensor([0, 6, 2])).sum()
+    first = torch.autograd.grad(loss, (x, weight, bias), retain_graph=True)
+    for mine, again in zip(first, torch.autograd.grad(loss, (x, weight, bias)), strict=True):
+        torch.testing.assert_close(mine, again)
+
+
+def test_impossible_words_cost_infinity_and_no_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor where all words of the first tile are impossible."""
+    monkeypatch.setattr(output, "WORDS", 1)
+    bias = torch.tensor([-torch.inf, 0.0, 0.0])
     x, weight = torch.zeros(2, 4, requires_grad=True), torch.randn(3, 4)
-    nll = linear_cross_entropy(x, weight, bias, torch.tensor([0, 1]))
-    assert nll.tolist() == pytest.approx([0.6931, torch.inf], abs=1e-3)
+    nll = linear_cross_entropy(x, weight, bias, torch.tensor([1, 0]))
+    assert nll.tolist() == pytest.approx([math.log(2), torch.inf])

@@ -18,6 +18,7 @@ from ssdvae.errors import DataError, UserError
 from ssdvae.evaluation.cloze import score_cloze
 from ssdvae.evaluation.frames import FramePredictions
 from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.memory import keep_freed_memory
 from ssdvae.models.base import EventModel
 
 FILE = "scores.json"
@@ -50,6 +51,7 @@ def measure(
 
     ``details`` is a file for the scores of every cloze item.
     """
+    keep_freed_memory()
     corpus.check_names(model.vocabulary, model.frames)
     path = _cloze_file(model, corpus, settings) if "cloze" in settings.task_names else None
     if details is not None and path is None:

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from ssdvae.models.flops import attention_flops, linear_flops
+
 
 def attend(
     query: Float[Tensor, "B Q d"], memory: Float[Tensor, "B K d"], mask: Bool[Tensor, "B K"]
@@ -29,6 +31,7 @@ class Attention(nn.Module):
 
     def __init__(self, width: int, kind: Literal["addition", "concatenation"]) -> None:
         super().__init__()
+        self.width = width
         self.join = nn.Linear(2 * width, width, bias=False) if kind == "concatenation" else None
 
     def forward(
@@ -42,3 +45,7 @@ class Attention(nn.Module):
         if self.join is None:
             return query.tanh() + context.tanh(), attention
         return self.join(torch.cat([context, query], -1)).tanh(), attention
+
+    def flops(self, queries: int, memory: int) -> int:
+        joining = 0 if self.join is None else linear_flops(self.join, queries)
+        return attention_flops(queries, memory, self.width) + joining

@@ -82,6 +82,10 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
 
     # A model without latent variables answers these as they stand; the others in their own way.
 
+    def flops(self, documents: int, events: int, chains: int = 1) -> int:
+        """The work of one pass over documents of as many events each; see ``ssdvae.models.flops``."""
+        return self.speaker.flops(documents, events, 0)
+
     @property
     def latent_shape(self) -> tuple[int, int]:
         """The number of codebooks, and of values in each; frames are one codebook for all events."""

@@ -11,6 +11,7 @@ from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
+from ssdvae.models.flops import linear_flops
 from ssdvae.models.latent import frame_nll
 from ssdvae.models.recurrent import Bidirectional, full_precision
 
@@ -37,6 +38,9 @@ class RNNLMClassifier(EventModel):
     def forward(self, batch: Batch, noise: Noise) -> Loss:
         nll = frame_nll(self._log_q(batch, noise), batch.observed, batch.mask)
         return Loss(nll, {"frame_nll": nll})
+
+    def flops(self, documents: int, events: int, chains: int = 1) -> int:
+        return self.encoder.flops(documents, events) + linear_flops(self.w_out, documents * events)
 
     def infer(self, batch: Batch) -> Beliefs:
         return Beliefs(self._log_q(batch, None), batch.mask)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ssdvae.config import ModelSettings
 from ssdvae.models.attention import Attention
+from ssdvae.models.flops import gru_flops, linear_flops
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,11 @@ class Decoder(nn.Module):
         joined: Tensor = self.read(inputs, self.start(plan), plan)[0]
         return joined
 
+    def flops(self, documents: int, events: int, latents: int) -> int:
+        """Of scoring whole documents, each with a plan of ``latents`` variables."""
+        words = 4 * events * documents
+        return gru_flops(self.gru, 5 * events * documents) + linear_flops(self.w_out, words)
+
 
 class GuidedDecoder(Decoder):
     """p(w_t | plan, w_<t) (Algorithm 2 of the paper, where the plan is E^M, a vector for each frame).
@@ -85,3 +91,12 @@ class GuidedDecoder(Decoder):
     def join(self, state: Float[Tensor, "B Q h"], plan: Plan) -> Float[Tensor, "B Q e"]:
         joined: Tensor = self.attention(self.w_in(state), plan.vectors, plan.mask)[0]
         return joined
+
+    def flops(self, documents: int, events: int, latents: int) -> int:
+        words = 4 * events * documents
+        return (
+            super().flops(documents, events, latents)
+            + linear_flops(self.first, documents)
+            + linear_flops(self.w_in, words)
+            + self.attention.flops(words, latents)
+        )

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Noise
 from ssdvae.models.attention import Attention
+from ssdvae.models.flops import linear_flops
 from ssdvae.models.latent import Posterior, Sampler, inject
 from ssdvae.models.recurrent import Bidirectional, full_precision, per_word
 
@@ -62,8 +63,15 @@ class Encoder(nn.Module):
             logits = inject(raw_logits, observed[:, m])
             sample = sampler(logits, noise)
             previous = sample.to(frame_embedding.dtype) @ frame_embedding
-            steps.append((raw_logits, logits, sample, attention[:, 0]))
-        raw_logits, logits, sample, attention = (
+            steps.append((raw_logits, logits, sample, previous, attention[:, 0]))
+        raw_logits, logits, sample, memory, attention = (
             torch.stack(part, dim=1) for part in zip(*steps, strict=True)
         )
-        return Posterior(raw_logits, logits, sample, attention, chain)
+        return Posterior(raw_logits, logits, sample, memory, attention, chain)
+
+    def flops(self, documents: int, events: int) -> int:
+        """Of one chain, words not read."""
+        frames, hidden = self.w_out.out_features, self.w_in.in_features
+        each = linear_flops(self.w_in, 1) + self.attention.flops(1, 4 * events) + linear_flops(self.w_out, 1)
+        embedding = 2 * frames * hidden
+        return documents * (linear_flops(self.first, 1) + events * (each + embedding))

@@ -16,6 +16,7 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.attention import attend
 from ssdvae.models.base import Beliefs, EventModel, Loss
 from ssdvae.models.decoder import GuidedDecoder, Plan
+from ssdvae.models.flops import attention_flops, linear_flops
 from ssdvae.models.latent import Sampler, weight_scale
 from ssdvae.models.quantize import Quantized, quantize
 from ssdvae.models.recurrent import Bidirectional, per_word
@@ -41,6 +42,10 @@ class Query(nn.Module):
         context, _ = attend(self.bilinear(parent)[:, None], hidden, words)
         query: Tensor = self.project(context[:, 0])
         return query
+
+    def flops(self, documents: int, events: int) -> int:
+        reading = attention_flops(1, 4 * events, self.project.in_features)
+        return documents * (linear_flops(self.bilinear, 1) + reading + linear_flops(self.project, 1))
 
 
 class HAQAE(EventModel):
@@ -97,6 +102,16 @@ class HAQAE(EventModel):
         )
         scale = weight_scale(self.config, batch.words)
         return Loss(scale * extra - reconstruction, {"reconstruction": reconstruction, **terms})
+
+    def flops(self, documents: int, events: int, chains: int = 1) -> int:
+        latents, codes, width = self.codebooks.shape
+        asked = sum(query.flops(documents, events) for query in self.queries if isinstance(query, Query))
+        return (
+            self.encoder.flops(documents, events)
+            + asked
+            + documents * latents * (2 * codes * width + linear_flops(self.widen, 1))
+            + self.speaker.flops(documents, events, latents)
+        )
 
     def plan(
         self,

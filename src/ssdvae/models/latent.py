@@ -93,6 +93,7 @@ class Posterior:
     raw_logits: Float[Tensor, "B M F"]
     logits: Float[Tensor, "B M F"]
     sample: Float[Tensor, "B M F"]
+    memory: Float[Tensor, "B M e"]  # E^M: the embedding of each frame, or of a soft sample's mixture
     attention: Float[Tensor, "B M T"]
     mask: Bool[Tensor, "B M"]
 

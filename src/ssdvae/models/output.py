@@ -1,10 +1,14 @@
 """The output layer and its cross-entropy in one: the logits of all words are never held at once.
 
-    nll_r = −log softmax(W x_r + b)[w_r]        d nll_r / d logits_r = softmax(W x_r + b) − onehot(w_r)
+    nll_r = log Σ_v exp(W_v x_r + b_v) − (W_w x_r + b_w)        with w = w_r, the word of the row
+    d nll_r / d logits_r = softmax(W x_r + b) − onehot(w_r)
 
 The gradient by the logits is known as soon as they are, so each block of rows is multiplied out at once and
 forgotten. Rows may be scaled afterwards, but the gradient of W mixes them: it is kept for rows that weigh the
 same, which is how training asks, and computed again for others.
+
+A block of rows meets the words in tiles that stay in a processor's cache while they are exponentiated, and
+the memory of one block serves the next.
 """
 
 from __future__ import annotations
@@ -18,8 +22,11 @@ from torch.nn import functional
 
 from ssdvae.models.recurrent import full_precision
 
-ROWS = 512
-"""Rows whose logits are held at once, V numbers each."""
+ROWS, WORDS = 1024, 2048
+"""The shape of a tile of logits."""
+
+KEPT = 2**25
+"""Logits that are held at once in training, where those of a row are needed twice (128 MB)."""
 
 
 def linear_cross_entropy(
@@ -29,57 +36,100 @@ def linear_cross_entropy(
     target: Int[Tensor, " N"],
 ) -> Float[Tensor, " N"]:
     """−log softmax(weight · row + bias)[target] of each row."""
+    if not torch.is_grad_enabled():
+        return _nll(rows, weight, bias, target, None)
     nll: Tensor = _LinearCrossEntropy.apply(rows, weight, bias, target)  # type: ignore[no-untyped-call]  # torch's
     return nll
-
-
-def _log_softmax(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    return full_precision(functional.linear(rows, weight, bias)).log_softmax(-1)
-
-
-def _gradients(
-    log_p: Tensor, target: Tensor, rows: Tensor, weight: Tensor, scale: Tensor | None, sums: list[Tensor]
-) -> Tensor:
-    """Add to the gradients of weight and bias; returns that of the rows. Uses up ``log_p``."""
-    logits = log_p.exp_()
-    logits[torch.arange(len(target), device=target.device), target] -= 1
-    if scale is not None:
-        logits *= scale[:, None]
-    logits = logits.to(rows.dtype)
-    if sums[0].dtype == rows.dtype:
-        sums[0].addmm_(logits.T, rows)
-    else:  # mixed precision: the product in the smaller type, the sum in the larger
-        sums[0].add_(logits.T @ rows)
-    sums[1].add_(logits.sum(0))
-    return logits @ weight.to(rows.dtype)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> Tensor:
-        learning = any(ctx.needs_input_grad)
-        sums = [torch.zeros_like(weight), torch.zeros_like(bias)] if learning else []
-        by_row = torch.empty_like(rows) if learning else rows
-        nll = full_precision(rows.new_empty(len(rows)))
-        for start in range(0, len(rows), ROWS):
-            some = slice(start, start + ROWS)
-            log_p = _log_softmax(rows[some], weight, bias)
-            nll[some] = -log_p.gather(1, target[some, None])[:, 0]
-            if learning:
-                by_row[some] = _gradients(log_p, target[some], rows[some], weight, None, sums)
-        if learning:
-            ctx.save_for_backward(rows, weight, bias, target, by_row, *sums)
-        return nll
+        ctx.save_for_backward(rows, weight, bias, target)
+        ctx.gradients = _Gradients(rows, weight, bias, target)
+        return _nll(rows, weight, bias, target, ctx.gradients)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        rows, weight, bias, target, by_row, by_weight, by_bias = ctx.saved_tensors
-        if len(upstream) and bool((upstream == upstream[0]).all()):
-            return by_row * upstream[0], by_weight * upstream[0], by_bias * upstream[0], None
-        sums = [torch.zeros_like(weight), torch.zeros_like(bias)]
-        by_row = torch.zeros_like(rows)
-        for start in range(0, len(rows), ROWS):
-            some = slice(start, start + ROWS)
-            log_p = _log_softmax(rows[some], weight, bias)
-            by_row[some] = _gradients(log_p, target[some], rows[some], weight, upstream[some], sums)
-        return by_row, *sums, None
+        rows, weight, bias, target = ctx.saved_tensors
+        # Given away: they are scaled in place, so a second pass over the same graph makes its own.
+        gradients, ctx.gradients = ctx.gradients, None
+        if gradients is not None and len(upstream) and bool((upstream == upstream[0]).all()):
+            return (*(sums.mul_(upstream[0]) for sums in gradients.sums), None)
+        gradients = _Gradients(rows, weight, bias, target, upstream)
+        _nll(rows, weight, bias, target, gradients)
+        return *gradients.sums, None
+
+
+class _Gradients:
+    """Those of Σ_r scale_r · nll_r by rows, weight and bias, summed tile by tile."""
+
+    def __init__(
+        self, rows: Tensor, weight: Tensor, bias: Tensor, target: Tensor, scale: Tensor | None = None
+    ) -> None:
+        self.scale = scale
+        self.rows, self.weight = rows, weight.to(rows.dtype)
+        # What −onehot(target) gives; the words' probabilities are added to it.
+        each = rows.new_ones(len(rows)) if scale is None else scale.to(rows.dtype)
+        self.by_row = -each[:, None] * self.weight[target]
+        self.by_weight = torch.zeros_like(weight).index_add_(0, target, (-each[:, None] * rows).to(weight))
+        self.by_bias = torch.zeros_like(bias).index_add_(0, target, -each.to(bias))
+
+    @property
+    def sums(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.by_row, self.by_weight, self.by_bias
+
+    def add(self, some: slice, words: slice, exponentials: Tensor, share: Tensor) -> None:
+        """The part of some rows and words, with probabilities that are ``exponentials`` · the row's ``share``.
+
+        They are never multiplied out, since each row may as well be scaled where it is narrow.
+        """
+        if self.scale is not None:
+            share = share * self.scale[some]
+        self.by_bias[words] += exponentials.T @ share
+        exponentials, share = exponentials.to(self.rows.dtype), share.to(self.rows.dtype)[:, None]
+        scaled = share * self.rows[some]
+        if self.by_weight.dtype == scaled.dtype:
+            self.by_weight[words].addmm_(exponentials.T, scaled)
+        else:  # mixed precision: the product in the smaller type, the sum in the larger
+            self.by_weight[words] += exponentials.T @ scaled
+        self.by_row[some] += share * (exponentials @ self.weight[words])
+
+
+def _nll(rows: Tensor, weight: Tensor, bias: Tensor, target: Tensor, gradients: _Gradients | None) -> Tensor:
+    count, vocabulary = len(rows), len(weight)
+    tiles = [slice(start, min(start + WORDS, vocabulary)) for start in range(0, vocabulary, WORDS)]
+    step = min(ROWS, max(1, KEPT // vocabulary), max(1, count))
+    nll = full_precision(rows.new_empty(count))
+    # In training, the tiles of a block are kept for the gradients.
+    memory = nll.new_empty(len(tiles) if gradients else 1, step, min(WORDS, vocabulary))
+    for start in range(0, count, step):
+        some = slice(start, min(start + step, count))
+        x = rows[some]
+        # The largest logit so far, not −∞: that would leave ∞ − ∞ where a whole tile is impossible.
+        top, total = nll.new_full((len(x),), torch.finfo(nll.dtype).min), nll.new_zeros(len(x))
+        kept = []
+        for place, words in enumerate(tiles):
+            space = memory[place if gradients else 0, : len(x), : words.stop - words.start]
+            logits = _logits(x, weight[words], bias[words], space)
+            higher = torch.maximum(top, logits.amax(-1))
+            exponentials = logits.sub_(higher[:, None]).exp_()
+            total = total * (top - higher).exp() + exponentials.sum(-1)
+            top = higher
+            kept.append((words, exponentials, higher))
+        log_total = top + total.log()
+        nll[some] = log_total - _target_logits(x, weight, bias, target[some])
+        if gradients:
+            for words, exponentials, higher in kept:
+                gradients.add(some, words, exponentials, (higher - log_total).exp())
+    return nll
+
+
+def _logits(rows: Tensor, weight: Tensor, bias: Tensor, space: Tensor) -> Tensor:
+    if rows.dtype == weight.dtype:
+        return torch.addmm(bias, rows, weight.T, out=space)
+    return full_precision(functional.linear(rows, weight.to(rows.dtype), bias.to(rows.dtype)))
+
+
+def _target_logits(rows: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> Tensor:
+    return (full_precision(rows) * full_precision(weight[target])).sum(-1) + bias[target]

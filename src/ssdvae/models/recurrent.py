@@ -7,6 +7,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from ssdvae.models.flops import gru_flops
+
 
 class WordReader(nn.Module):
     """Word vectors, and one learned vector for the separator that stands before every event.
@@ -60,6 +62,9 @@ class Bidirectional(nn.Module):
             states, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=5 * M)
         words: Tensor = states.view(B, M, 5, -1)[:, :, 1:].flatten(1, 2)
         return words
+
+    def flops(self, documents: int, events: int) -> int:
+        return gru_flops(self.gru, 5 * events * documents)
 
 
 def full_precision(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

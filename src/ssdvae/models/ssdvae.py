@@ -55,6 +55,10 @@ class SSDVAE(EventModel):
         elbo = Elbo(*(torch.stack(term).mean(0) for term in zip(*chains, strict=True)))
         return Loss(elbo.loss(self.config, batch.words), vars(elbo))
 
+    def flops(self, documents: int, events: int, chains: int = 1) -> int:
+        drawn = self.encoder.flops(documents, events) + self.speaker.flops(documents, events, events)
+        return self.encoder.reader.flops(documents, events) + chains * drawn
+
     def _events_read(self, batch: Batch, noise: Noise) -> int:
         """How many events the encoder reads: all of them, but for the steps that train its foresight."""
         events = batch.mask.shape[1]
@@ -118,7 +122,6 @@ class SSDVAE(EventModel):
         )
         return chain
 
-    def _plan(self, posterior: Posterior) -> Plan:
-        """E^M: the embedding of each frame, or of the mixture that a soft sample is."""
-        frame_memory = posterior.sample.to(self.frame_embedding.dtype) @ self.frame_embedding
-        return Plan(frame_memory, posterior.mask, posterior.frame)
+    @staticmethod
+    def _plan(posterior: Posterior) -> Plan:
+        return Plan(posterior.memory, posterior.mask, posterior.frame)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from torch import nn
 
 from ssdvae.config import TrainSettings
@@ -15,6 +16,7 @@ from ssdvae.data.corpus import Documents
 from ssdvae.data.vectors import Vectors
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
+from ssdvae.memory import keep_freed_memory
 from ssdvae.models import model_class
 from ssdvae.models.base import EventModel
 
@@ -26,6 +28,15 @@ class Step:
     step: int  # counted from 1
     documents: int  # in the batch, over all processes
     sums: dict[str, float]  # of the loss and its terms over these documents
+
+
+def new_accelerator(settings: TrainSettings) -> Accelerator:
+    """The devices and processes of a run, in an interpreter that is ready for many steps."""
+    keep_freed_memory()
+    # Accelerate remembers the precision of the first run in this interpreter and refuses any other.
+    AcceleratorState._reset_state()
+    # Several processes without a GPU find each other only when told that the CPU is meant.
+    return Accelerator(mixed_precision=settings.precision, cpu=not torch.accelerator.is_available())
 
 
 def new_model(

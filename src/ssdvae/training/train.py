@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import torch
 from accelerate import Accelerator
-from accelerate.state import AcceleratorState
 
 from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.console import TrainingDisplay
@@ -21,7 +20,7 @@ from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.training.loop import Step, new_model, new_optimizer, steps_per_epoch, train_steps
+from ssdvae.training.loop import Step, new_accelerator, new_model, new_optimizer, steps_per_epoch, train_steps
 from ssdvae.training.runs import Run, State
 
 
@@ -59,7 +58,7 @@ class Signals:
 
 def train(corpus: Corpus, out: Path, settings: TrainSettings) -> Run:
     """Train a model into a new run folder."""
-    accelerator = _accelerator(settings)
+    accelerator = new_accelerator(settings)
     display = TrainingDisplay(accelerator.is_main_process)
     run = Run(out)
     run.refuse_if_there()
@@ -80,7 +79,7 @@ def resume(folder: Path) -> Run:
     """Go on with a run from its last checkpoint, as if it had never stopped."""
     run = Run(folder)
     corpus_folder, settings = run.config()
-    accelerator = _accelerator(settings)
+    accelerator = new_accelerator(settings)
     display = TrainingDisplay(accelerator.is_main_process)
     corpus = Corpus(corpus_folder)
     # A run that died before its first checkpoint starts again: its seed says how.
@@ -95,13 +94,6 @@ def resume(folder: Path) -> Run:
     if accelerator.is_main_process:
         run.rewind(state)
     return training.run_to_end(state)
-
-
-def _accelerator(settings: TrainSettings) -> Accelerator:
-    # Accelerate remembers the precision of the first run in this interpreter and refuses any other.
-    AcceleratorState._reset_state()
-    # Several processes without a GPU find each other only when told that the CPU is meant.
-    return Accelerator(mixed_precision=settings.precision, cpu=not torch.accelerator.is_available())
 
 
 def _read_vectors(corpus: Corpus, settings: TrainSettings) -> Vectors | None:

@@ -1,0 +1,135 @@
+"""How fast a model is, beside what the machine can do.
+
+The efficiency is the useful work of a step (``EventModel.flops``: by formula, two operations for each
+multiplication of matrices) divided by its time, and by the rate at which the same process, just before,
+multiplied two matrices and did nothing else.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from ssdvae.config import BenchmarkSettings
+from ssdvae.data.batches import Noise, collate, generator, in_order
+from ssdvae.data.corpus import Documents
+from ssdvae.data.events import MISSING
+from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
+from ssdvae.memory import peak_memory_mb
+from ssdvae.models.base import EventModel
+from ssdvae.models.flops import TRAINING
+from ssdvae.training.loop import new_accelerator, new_model, new_optimizer, train_steps
+
+SIDE, SECONDS = 2048, 1.0
+"""The matrices of the comparison, and how long they are multiplied at least."""
+
+
+def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
+    """Times of an evaluation batch and of a training step, after one of each that is not counted.
+
+    Evaluation comes first, so that the memory of training, which is more, is not counted as its own.
+    """
+    accelerator = new_accelerator(settings)
+    words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(settings.vocabulary - 2))]
+    names = [f"frame{i}" for i in range(settings.frames)]
+    model = new_model(
+        settings, Vocabulary(words, [1] * len(words)), Inventory(names, [1] * len(names)), None
+    ).to(accelerator.device)
+    rate = gemm_gflops(accelerator.device)
+
+    def timed(documents: int, flops: int, seconds: float) -> dict[str, float]:
+        return {
+            "seconds": seconds,
+            "documents_per_second": documents / seconds,
+            "gflop": flops / 1e9,
+            "efficiency": flops / 1e9 / seconds / rate,
+            "peak_memory_mb": _peak_memory_mb(accelerator.device),
+        }
+
+    scored = _documents(settings, settings.eval_batch)
+    evaluation = timed(
+        settings.eval_batch,
+        model.flops(settings.eval_batch, settings.events),
+        _median(_evaluation(model, scored, settings), settings.steps),
+    )
+    learned = _documents(settings, settings.batch * (settings.steps + 1))
+    prepared, optimizer = accelerator.prepare(model, new_optimizer(model, settings))
+    steps = train_steps(prepared, optimizer, accelerator, learned, settings, start=0)
+    training = timed(
+        settings.batch,
+        TRAINING * model.flops(settings.batch, settings.events, settings.samples),
+        _median(steps, settings.steps),
+    )
+    return {
+        "model": settings.model,
+        "gemm_gflops": rate,
+        "threads": torch.get_num_threads(),
+        "device": str(accelerator.device),
+        "train": training,
+        "evaluate": evaluation,
+    }
+
+
+def gemm_gflops(device: torch.device) -> float:
+    """How fast the machine multiplies matrices, at its best."""
+    a, b = (torch.randn(SIDE, SIDE, device=device) for _ in range(2))
+    out = torch.empty_like(a)
+
+    def multiply() -> None:
+        torch.mm(a, b, out=out)
+        out[0, 0].item()  # waits for a GPU
+
+    multiply()
+    best, start = float("inf"), time.perf_counter()
+    while time.perf_counter() - start < SECONDS:
+        best = min(best, _seconds(multiply))
+    return 2 * SIDE**3 / best / 1e9
+
+
+def _documents(settings: BenchmarkSettings, count: int) -> Documents:
+    """Documents that all have M events, of words as frequent as Zipf's law has it."""
+    rng = np.random.default_rng(settings.seed)
+    shape = (count, settings.events)
+    words = settings.vocabulary ** rng.random((*shape, 4)) - 1  # log-uniform: frequency falls as 1/rank
+    return Documents(
+        ids=pa.chunked_array([[str(i) for i in range(count)]]),
+        tokens=words.astype(np.int32),
+        frames=rng.integers(settings.frames, size=shape, dtype=np.int32),
+        lengths=np.full(count, settings.events, dtype=np.int32),
+    )
+
+
+@torch.no_grad()
+def _evaluation(model: EventModel, documents: Documents, settings: BenchmarkSettings) -> Iterator[None]:
+    """What perplexity needs of one batch, again and again; or frames, of a model that only knows these."""
+    model.eval()
+    (rows,) = in_order(len(documents), len(documents))
+    while True:
+        batch = collate(documents, rows).to(model.device)
+        if model.decoder is None:
+            model.infer(batch)
+        else:
+            noise = Noise(generator(settings.seed, "evaluate"), len(batch))
+            model.word_log_probs(batch, noise).sum().item()
+        yield
+
+
+def _median(steps: Iterator[Any], count: int) -> float:
+    next(steps)
+    return statistics.median(_seconds(lambda: next(steps)) for _ in range(count))
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _peak_memory_mb(device: torch.device) -> float:
+    return torch.cuda.max_memory_allocated(device) / 1e6 if device.type == "cuda" else peak_memory_mb()
