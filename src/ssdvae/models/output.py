@@ -80,7 +80,7 @@ class _Gradients:
         return self.by_row, self.by_weight, self.by_bias
 
     def add(self, some: slice, words: slice, exponentials: Tensor, share: Tensor) -> None:
-        """The part of some rows and words, with probabilities that are ``exponentials`` · the row's ``share``.
+        """The part of some rows and words; probabilities are ``exponentials`` times the row's ``share``.
 
         They are never multiplied out, since each row may as well be scaled where it is narrow.
         """
