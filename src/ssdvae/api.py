@@ -56,7 +56,7 @@ def extract(
 ) -> extracting.Extracted:
     """Write the events of texts, parsed or not, to a file of JSON lines; a bad document is passed over.
 
-    In a script, with more than one process (``jobs``), call it under ``if __name__ == "__main__"``.
+    In a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
     """
     paths = [sources] if isinstance(sources, str | Path) else sources
     chosen = ExtractSettings(**settings)
@@ -74,7 +74,10 @@ def annotate(
     format: str | None = None,
     **settings: Any,
 ) -> annotating.Annotated:
-    """Write the documents of a file again, with the frames that an annotator finds probable enough."""
+    """Write the documents of a file again, with the frames that an annotator finds probable enough.
+
+    In a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
+    """
     chosen = AnnotateSettings(**settings)
     check_there(source)
     save, candidates, relations = (Path(p) if p else None for p in (save, candidates, relations))

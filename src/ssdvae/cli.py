@@ -141,8 +141,10 @@ def annotate(args: Namespace) -> None:
         settings,
         format=args.format,
         skip_bad=skipped,
-        progress=lambda documents: counted(documents, "annotating"),
+        progress=lambda chunks: counted(chunks, "annotating", size=lambda chunk: chunk.read),
     )
+    if done.resumed:
+        say(f"went on after {done.resumed:,} documents that were done before")
     say(f"wrote {done.documents:,} documents with {done.events:,} events to {out}")
     say(
         f"{done.framed:,} events got a frame and {done.kept:,} had one; latent are {done.uncertain:,} "

@@ -105,7 +105,18 @@ class PrepareSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtractSettings(Settings):
+class StreamSettings(Settings):
+    """Documents through many processes into one file."""
+
+    jobs: int = setting(0, "processes to share the work; 0 is one for each core")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("jobs", self.jobs >= 0, "0 (one for each core) or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractSettings(StreamSettings):
     """From text, or parsed text, to documents of events."""
 
     spacy_model: str = setting("en_core_web_sm", "spaCy model that parses plain text: a name or a folder")
@@ -115,15 +126,10 @@ class ExtractSettings(Settings):
         "keep", "events that are denied: keep as any other, mark the verb (not_left), or drop"
     )
     keep_text: bool = setting(False, "keep the sentence with each event, for annotators that read sentences")
-    jobs: int = setting(0, "processes to share the work; 0 is one for each core")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check("jobs", self.jobs >= 0, "0 (one for each core) or more")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnnotateSettings(Settings):
+class AnnotateSettings(StreamSettings):
     """Frames for events."""
 
     threshold: float = setting(0.5, "a frame with a lower probability is not written: the event stays latent")

@@ -6,10 +6,7 @@ import gzip
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -19,8 +16,9 @@ from ssdvae.config import ExtractSettings
 from ssdvae.data.readers import read_documents
 from ssdvae.errors import UserError
 from ssdvae.extraction import extract as module
-from ssdvae.extraction.extract import CHUNK, Chunk, extract
+from ssdvae.extraction.extract import CHUNK, extract
 from ssdvae.extraction.parsed import to_document
+from tests.extraction.stopping import Stopped, damage, go_on, leftovers, stop_after, stopped_by
 from tests.extraction.trees import CONSTRUCTIONS, conllu_lines
 
 BAD = "1\tHe\tbroken"
@@ -38,10 +36,6 @@ def corpus(path: Path, documents: int, bad: Iterable[int] = ()) -> Path:
             if number in bad:
                 file.write(BAD + "\n\n")
     return path
-
-
-def leftovers(folder: Path) -> list[str]:
-    return sorted(p.name for p in folder.iterdir() if p.name.startswith("."))
 
 
 def test_documents_and_their_order_are_kept(tmp_path: Path) -> None:
@@ -111,25 +105,11 @@ def test_files_of_one_name_have_ids_of_their_own(tmp_path: Path) -> None:
 # Stopped and gone on with.
 
 
-class Stopped(Exception):
-    """Pulls the plug."""
-
-
-def stop_after(chunks: int):  # type: ignore[no-untyped-def]  # a Progress
-    def progress(items: Iterable[Chunk]) -> Iterator[Chunk]:
-        for number, item in enumerate(items):
-            if number == chunks:
-                raise Stopped
-            yield item
-
-    return progress
-
-
 @pytest.mark.parametrize("chunks", [0, 1, 3])
-@pytest.mark.parametrize("damage", [b"", b'{"id": "half a li', b'{"id": "whole", "events": []}\n'])
+@pytest.mark.parametrize("unentered", [b"", b'{"id": "half a li', b'{"id": "whole", "events": []}\n'])
 @pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
 def test_an_extraction_goes_on_where_it_stopped(
-    chunks: int, damage: bytes, name: str, tmp_path: Path
+    chunks: int, unentered: bytes, name: str, tmp_path: Path
 ) -> None:
     """Whatever a killed process had written without entering it in the journal."""
     source = corpus(tmp_path / "a.conllu", 5 * CHUNK + 3, bad=(3, 70))
@@ -140,12 +120,7 @@ def test_an_extraction_goes_on_where_it_stopped(
         extract([source], out, settings, progress=stop_after(chunks))
     assert not out.exists()
     if chunks:
-        with (
-            (tmp_path / f".{name}.part").open("ab") as part,
-            (tmp_path / f".{name}.journal").open("ab") as journal,
-        ):
-            part.write(damage)
-            journal.write(damage[:10])
+        damage(out, unentered)
     done = extract([source], out, settings)
     assert done.resumed == chunks * CHUNK
     assert out.read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
@@ -200,30 +175,11 @@ def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_killed_extraction_ends_with_the_same_file(jobs: int, tmp_path: Path) -> None:
     source = corpus(tmp_path / "a.conllu", 240 * CHUNK)
-    out, journal = tmp_path / "out.jsonl", tmp_path / ".out.jsonl.journal"
-    words = [
-        sys.executable,
-        "-m",
-        "ssdvae.cli",
-        "extract",
-        str(source),
-        "--out",
-        str(out),
-        "--jobs",
-        str(jobs),
-    ]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)
-    try:
-        while not (journal.exists() and journal.read_bytes().count(b"\n") > 5):
-            assert process.poll() is None, "it ended before it could be killed"
-            time.sleep(0.005)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    out = tmp_path / "out.jsonl"
+    words = ["extract", str(source), "--out", str(out), "--jobs", str(jobs)]
+    stopped_by(signal.SIGKILL, words, out, entries=5)
     assert not out.exists()
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "went on after" in done.stderr
+    assert "went on after" in go_on(words)
     extract([source], tmp_path / "whole.jsonl", ExtractSettings(jobs=1))
     assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert leftovers(tmp_path) == []

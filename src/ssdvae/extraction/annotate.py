@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from ssdvae.config import AnnotateSettings
 from ssdvae.data.events import Document, Event, document_from_record, event_from_record
 from ssdvae.data.files import check_there, stop
-from ssdvae.data.readers import Skipped, read_documents, write_jsonl
+from ssdvae.data.readers import Skipped, guess_format, read_documents
+from ssdvae.data.readers.jsonl import filled_lines, parse_line
+from ssdvae.data.readers.official import frame_file
 from ssdvae.errors import DataError, Malformed, UserError, not_installed
 from ssdvae.extraction.lexicon import Guess, read_json, read_lexicon
 from ssdvae.extraction.readers.text import json_records
+from ssdvae.extraction.stream import Progress, Task, header, stream
 
 TRANSFORMER = "frame-semantic-transformer"
 
-Progress = Callable[[Iterable[Document]], Iterable[Document]]
+CHUNK = 1000
+"""Documents that a process takes at once: about as many as are annotated in the time in which it starts."""
+
+Line = tuple[Path, int, str]
+"""A line of a file, with its number."""
 
 
 class Annotator(Protocol):
-    """Whatever can say a frame for each event of a document, or that it does not know one."""
+    """Whatever can say a frame for each event of a document, or that it does not know one.
+
+    It is pickled for the processes that share the work. Those with one fingerprint say the same frames.
+    """
 
     def guess(self, document: Document) -> list[Guess | None]: ...
+
+    def fingerprint(self) -> str: ...
 
 
 @dataclass
@@ -36,6 +50,7 @@ class Annotated:
     framed: int = 0
     uncertain: int = 0
     unknown: int = 0
+    resumed: int = 0
 
 
 def annotate(
@@ -46,41 +61,61 @@ def annotate(
     *,
     format: str | None = None,
     skip_bad: Skipped | None = None,
-    progress: Progress = lambda documents: documents,
+    progress: Progress = lambda chunks: chunks,
 ) -> Annotated:
-    """Write the documents of a file again, with frames."""
+    """Write the documents of a file again, with frames, in their order."""
     settings = settings or AnnotateSettings()
-    done = Annotated()
+    choice = format or guess_format(source)
+    files = [source, frame_file(source)] if choice == "official" else [source]
+    # A T5 fills the cores or the GPU by itself, and is so slow that each document is kept at once.
+    jobs, chunk = (1, 1) if isinstance(annotator, Transformer) else (settings.jobs, CHUNK)
+    done = stream(
+        _tasks(source, choice, skip_bad),
+        partial(_annotated, annotator=annotator, settings=settings),
+        out,
+        header=header(files, settings, format=choice, annotator=annotator.fingerprint()),
+        sources=[source],
+        jobs=jobs,
+        chunk=chunk,
+        skip_bad=skip_bad,
+        progress=progress,
+    )
+    return Annotated(**done.counts, resumed=done.resumed)
 
-    def documents() -> Iterator[Document]:
-        for document in progress(read_documents(source, format=format, skip_bad=skip_bad)):
-            yield annotated(document, annotator, settings, done)
 
-    done.documents = write_jsonl(out, documents())
-    return done
+def _tasks(source: Path, format: str, skip_bad: Skipped | None) -> Iterator[Task]:
+    """The documents of a file; of JSON lines, the lines: to make documents of them is work to be shared."""
+    if format == "jsonl":
+        for number, text in filled_lines(source, skip_bad or stop):
+            yield f"{source}, line {number}", (source, number, text)
+    else:
+        for document in read_documents(source, format=format, skip_bad=skip_bad):
+            yield f"{source}, document {document.id!r}", document
 
 
-def annotated(
-    document: Document, annotator: Annotator, settings: AnnotateSettings, done: Annotated
-) -> Document:
+def _annotated(
+    found: Document | Line, annotator: Annotator, settings: AnnotateSettings
+) -> tuple[Document, Mapping[str, int]]:
     """A document with the frames that are probable enough."""
+    document = found if isinstance(found, Document) else parse_line(*found)
     events: list[Event] = []
+    counts = Counter[str]()
     for event, guess in zip(document.events, annotator.guess(document), strict=True):
-        done.events += 1
         if event.frame is not None and not settings.replace:
-            done.kept += 1
+            became = "kept"
         elif guess is None:
-            done.unknown += 1
+            became = "unknown"
             event = replace(event, frame=None, probability=None)
         elif guess[1] is not None and guess[1] < settings.threshold:
-            done.uncertain += 1
+            became = "uncertain"
             event = replace(event, frame=None, probability=None)
         else:
-            done.framed += 1
+            became = "framed"
             # Four digits are more than is known of a probability. Rounding comes after the threshold.
             event = replace(event, frame=guess[0], probability=guess[1] and round(guess[1], 4))
+        counts[became] += 1
         events.append(event)
-    return Document(document.id, tuple(events))
+    return Document(document.id, tuple(events)), counts
 
 
 def load_annotator(
@@ -151,10 +186,11 @@ class Transformer:
 
     def __init__(self) -> None:
         try:
-            from frame_semantic_transformer import FrameSemanticTransformer
+            import frame_semantic_transformer as package
         except ImportError as error:
             raise not_installed(TRANSFORMER, TRANSFORMER, "annotating with it") from error
-        self.model: Any = FrameSemanticTransformer()
+        self.model: Any = package.FrameSemanticTransformer()
+        self.version: str = getattr(package, "__version__", "")
 
     def guess(self, document: Document) -> list[Guess | None]:
         keys = [self._sentence(document.id, event) for event in document.events]
@@ -167,6 +203,9 @@ class Transformer:
         }
         guesses = [frames.get(((start, text), place)) for start, text, place in keys]
         return [None if frame is None else (frame, None) for frame in guesses]
+
+    def fingerprint(self) -> str:
+        return f"{TRANSFORMER} {self.version}"
 
     @staticmethod
     def _sentence(id: str, event: Event) -> tuple[int, str, int]:

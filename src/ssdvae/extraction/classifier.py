@@ -10,6 +10,7 @@ at the hash of the frame and the feature, so that no dictionary is needed.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
 from collections import Counter, defaultdict
@@ -18,10 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.numpy import load_file, save_file
 
 from ssdvae.data.events import Document, Event
 from ssdvae.data.files import atomic_write
@@ -80,6 +80,9 @@ class FrameClassifier:
     def guess(self, document: Document) -> list[Guess | None]:
         return [most_probable(self.probabilities(event)) for event in document.events]
 
+    def fingerprint(self) -> str:
+        return hashlib.sha256(self.lexicon.fingerprint().encode() + self.weights.tobytes()).hexdigest()
+
     @classmethod
     def fit(
         cls,
@@ -115,7 +118,7 @@ class FrameClassifier:
             "config.json": config,
         }
         with atomic_write(folder / "model.safetensors") as path:
-            save_file({"weights": torch.from_numpy(self.weights)}, path)
+            save_file({"weights": self.weights}, path)
         # The config comes last: a folder that has one is whole.
         for name, value in files.items():
             with atomic_write(folder / name) as path:
@@ -133,7 +136,7 @@ class FrameClassifier:
         relations = read_json(folder / "relations.json", list, "relations between frames")
         path = folder / "model.safetensors"
         try:
-            weights = load_file(path)["weights"].numpy()
+            weights = load_file(path)["weights"]
             known = Lexicon(lexicon["frames"], lexicon["forms"])
         except (SafetensorError, OSError, KeyError, AttributeError, TypeError, ValueError) as error:
             raise DataError(path, None, str(error), f"the weights of a {KIND}") from error
@@ -142,6 +145,9 @@ class FrameClassifier:
 
 def _fit(examples: Sequence[Event], lexicon: Lexicon) -> NDArray[np.float32]:
     """The weights, by L-BFGS. Events of verbs with one frame have nothing to tell them apart from."""
+    # Only who learns waits for torch to load; a process that annotates does without.
+    import torch
+
     rows: list[list[int]] = []
     owner: list[int] = []
     gold: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -52,6 +53,10 @@ class Lexicon:
 
     def guess(self, document: Document) -> list[Guess | None]:
         return [most_probable(self.probabilities(event)) for event in document.events]
+
+    def fingerprint(self) -> str:
+        # In its own order, in which probabilities are added up.
+        return hashlib.sha256(json.dumps([self.frames, self.forms]).encode()).hexdigest()
 
 
 def most_probable(probabilities: Mapping[str, float]) -> Guess | None:

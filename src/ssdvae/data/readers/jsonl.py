@@ -16,18 +16,29 @@ EXPECTED = "one JSON document on each line"
 
 def read_jsonl(path: Path, report: Report) -> Iterator[Document]:
     """The documents of a file; blank lines are passed over."""
-    for number, text in text_lines(path, report):
-        if not text.strip():
-            continue
+    for number, text in filled_lines(path, report):
         try:
-            document = _document(text, number)
-        except Malformed as error:
-            # The two other ways to lay out JSON, of which the first line is all that can be understood.
-            spread = number == 1 and text.strip() in ("[", "{")
-            hint = "is this one JSON value over many lines? jq -c '.[]' turns a list into lines"
-            report(DataError(path, number, error.found, error.expected, hint if spread else ""))
+            document = parse_line(path, number, text)
+        except DataError as error:
+            report(error)
         else:
             yield document
+
+
+def filled_lines(path: Path, report: Report) -> Iterator[tuple[int, str]]:
+    """The lines that should each be a document, with their numbers."""
+    return ((number, text) for number, text in text_lines(path, report) if text.strip())
+
+
+def parse_line(path: Path, number: int, text: str) -> Document:
+    """The document on a line, which takes far longer than finding the line."""
+    try:
+        return _document(text, number)
+    except Malformed as error:
+        # The two other ways to lay out JSON, of which the first line is all that can be understood.
+        spread = number == 1 and text.strip() in ("[", "{")
+        hint = "is this one JSON value over many lines? jq -c '.[]' turns a list into lines"
+        raise DataError(path, number, error.found, error.expected, hint if spread else "") from error
 
 
 def _document(text: str, number: int) -> Document:

@@ -1,0 +1,260 @@
+"""Documents through many processes into one file: in their order, and nothing lost when it is stopped.
+
+While it runs, ``.out.jsonl.part`` has the documents that are done and ``.out.jsonl.journal`` says how
+far that is. The same command, given again, goes on from there and ends with the file of one undisturbed run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import shutil
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any
+
+from ssdvae import __version__
+from ssdvae.config import StreamSettings
+from ssdvae.data.events import Document, document_to_record
+from ssdvae.data.files import atomic_write, explained, writing_text
+from ssdvae.data.readers import Skipped
+from ssdvae.errors import UserError
+
+Task = tuple[str, Any]
+"""Where a document stands, to be said if it is bad, and what it is to be made of."""
+
+Work = Callable[[Any], tuple[Document, Mapping[str, int]]]
+"""Makes a document of the second part of a task, and says what is to be counted beside its events.
+
+It is handed over to each process once, with all that it needs, so it must be possible to pickle it.
+"""
+
+Progress = Callable[[Iterable["Chunk"]], Iterable["Chunk"]]
+"""Shows that documents go by."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What became of some documents: lines to be written, and complaints about those that are not."""
+
+    read: int
+    lines: tuple[str, ...]
+    counts: dict[str, int]
+    errors: tuple[str, ...]
+
+
+@dataclass
+class Streamed:
+    """What was done: tasks read, how many of them in an earlier go; counts of documents, events and more."""
+
+    read: int = 0
+    resumed: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def header(files: Iterable[Path], settings: StreamSettings, **more: Any) -> dict[str, Any]:
+    """What must be the same for work to be gone on with. The number of processes need not be."""
+    stats = []
+    for path in files:
+        with explained(path, "read"):
+            stat = path.stat()
+        stats.append([str(path), stat.st_size, stat.st_mtime_ns])
+    return {
+        "version": __version__,
+        "settings": replace(settings, jobs=0).to_dict(),
+        "files": stats,
+        **more,
+    }
+
+
+def stream(
+    tasks: Iterable[Task],
+    work: Work,
+    out: Path,
+    *,
+    header: Mapping[str, Any],
+    sources: Sequence[Path],
+    jobs: int,
+    chunk: int,
+    skip_bad: Skipped | None,
+    progress: Progress,
+) -> Streamed:
+    """Write what the work makes of each task, in their order.
+
+    A process takes ``chunk`` tasks at once. The first bad one raises, unless ``skip_bad`` is there to count
+    them. ``sources`` are named where nothing could be read.
+    """
+    done = Streamed()
+    with _Journal(out, header, done, skip_bad) as journal:
+        rest = islice(tasks, done.read, None)
+        for result in progress(_results(iter(lambda: list(islice(rest, chunk)), []), work, jobs)):
+            journal.write(result)
+        if not done.counts["documents"]:
+            first = f"\n{skip_bad.messages[0]}" if skip_bad and skip_bad.count else ""
+            raise UserError(f"no document could be read from {', '.join(map(str, sources))}{first}")
+        journal.finish()
+    return done
+
+
+def _results(chunks: Iterator[list[Task]], work: Work, jobs: int) -> Iterator[Chunk]:
+    """Each chunk of tasks, done, in their order; whatever the number of processes."""
+    jobs = jobs or _cores()
+    first = list(islice(chunks, 2))
+    if jobs == 1 or len(first) < 2:
+        # One chunk is done sooner than a process is started.
+        yield from (process(chunk, work) for chunk in chain(first, chunks))
+        return
+    # Fresh processes, not copies of this one, in which the threads of torch may be at work.
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, spawn, initializer=_begin, initargs=(work,))
+    try:
+        waiting: deque[Future[Chunk]] = deque()
+        for chunk in chain(first, chunks):
+            waiting.append(pool.submit(_process_there, chunk))
+            # What waits is held in memory, so there is a limit to reading ahead.
+            if len(waiting) >= 3 * jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool as error:
+        raise UserError(
+            "a process that shared the work died; is the memory full? then try fewer --jobs\n"
+            "what is done is kept: the same command goes on from there\n"
+            "(in a script of your own, make the call under: if __name__ == '__main__')"
+        ) from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+_work: Work
+"""What this process does, if it is one of the pool."""
+
+
+def _begin(work: Work) -> None:
+    """The start of a process of the pool."""
+    global _work
+    _work = work
+    # Nobody else tells it that the process it works for was killed; it would wait for work for ever.
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _process_there(tasks: Sequence[Task]) -> Chunk:
+    return process(tasks, _work)
+
+
+def process(tasks: Sequence[Task], work: Work) -> Chunk:
+    """Do some tasks. Whatever goes wrong with one of them is said, and the next is taken."""
+    lines, counts, errors = [], Counter[str](), []
+    for place, content in tasks:
+        try:
+            document, counted = work(content)
+            line = json.dumps(document_to_record(document), ensure_ascii=False)
+            line.encode()  # half a surrogate pair cannot be written, and is better known here
+        except UserError as error:
+            errors.append(str(error))
+        except Exception as error:  # a parser may fail in any way, and one document must not cost all
+            errors.append(f"{place}: {type(error).__name__}: {error}")
+        else:
+            lines.append(line)
+            counts.update({"documents": 1, "events": len(document.events)})
+            counts.update(counted)
+    return Chunk(len(tasks), tuple(lines), dict(counts), tuple(errors))
+
+
+class _Journal:
+    """The unfinished output, and how far it is.
+
+    Lines are written before the journal says so; what a killed process wrote and did not enter is cut off.
+    """
+
+    def __init__(
+        self, out: Path, header: Mapping[str, Any], done: Streamed, skip_bad: Skipped | None
+    ) -> None:
+        self.out, self.header, self.done, self.skip_bad = out, header, done, skip_bad
+        self.part, self.path = (out.with_name(f".{out.name}.{kind}") for kind in ("part", "journal"))
+
+    def __enter__(self) -> _Journal:
+        entries = self._entries()
+        for entry in entries:
+            self._count(entry["read"], entry["counts"], entry["errors"])
+        self.done.resumed = self.done.read
+        self._files = contextlib.ExitStack()
+        with explained(self.out, "write"):
+            # Opened for writing without emptying it, made if it is not there.
+            self.lines: IO[bytes] = self._files.enter_context(open(self.part, "ab"))
+            self.lines.truncate(entries[-1]["size"] if entries else 0)
+            # Written anew: its last line may have been cut in the middle.
+            self.journal: IO[str] = self._files.enter_context(open(self.path, "w", encoding="utf-8"))
+            for record in (self.header, *entries):
+                self._enter(record)
+        return self
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """The entries of an earlier go at the same work, up to the first that is not whole."""
+        entries: list[dict[str, Any]] = []
+        with contextlib.suppress(OSError, ValueError), open(self.path, encoding="utf-8") as file:
+            if json.loads(file.readline()) == self.header:
+                entries.extend(json.loads(line) for line in file)
+        if entries and (not self.part.exists() or self.part.stat().st_size < entries[-1]["size"]):
+            return []
+        return entries
+
+    def _enter(self, record: Mapping[str, Any]) -> None:
+        self.journal.write(json.dumps(record) + "\n")
+        self.journal.flush()
+
+    def _count(self, read: int, counts: Mapping[str, int], errors: Iterable[str]) -> None:
+        for error in errors:
+            if self.skip_bad is None:
+                raise UserError(error)
+            self.skip_bad.add(error)
+        self.done.read += read
+        self.done.counts.update(counts)
+
+    def write(self, chunk: Chunk) -> None:
+        self._count(chunk.read, chunk.counts, chunk.errors)
+        entry = {"read": chunk.read, "counts": chunk.counts, "errors": chunk.errors}
+        with explained(self.out, "write"):
+            self.lines.write("".join(line + "\n" for line in chunk.lines).encode())
+            self.lines.flush()
+            self._enter({**entry, "size": self.lines.tell()})
+
+    def finish(self) -> None:
+        """Put the whole in its place; the journal has done its work."""
+        self._files.close()
+        with (
+            atomic_write(self.out) as temporary,
+            open(self.part, encoding="utf-8", newline="") as lines,
+            writing_text(temporary) as file,
+        ):
+            shutil.copyfileobj(lines, file)
+        self.part.unlink()
+        self.path.unlink()
+
+    def __exit__(self, *error: object) -> None:
+        self._files.close()
+        if not self.done.read:
+            # Nothing was done, so nothing is left behind.
+            for path in (self.part, self.path):
+                path.unlink(missing_ok=True)

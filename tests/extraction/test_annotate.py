@@ -1,0 +1,364 @@
+"""Annotation as a whole: any number of processes and any interruption give the same file."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ssdvae.cli import main
+from ssdvae.config import AnnotateSettings
+from ssdvae.data.events import Document, Event
+from ssdvae.data.files import Report
+from ssdvae.data.readers import Skipped, read_documents, write_jsonl
+from ssdvae.data.readers.jsonl import filled_lines
+from ssdvae.errors import UserError
+from ssdvae.extraction import annotate as module
+from ssdvae.extraction import stream as streaming
+from ssdvae.extraction.annotate import Annotator, Transformer, annotate
+from ssdvae.extraction.classifier import FrameClassifier
+from ssdvae.extraction.lexicon import Guess, Lexicon
+from ssdvae.extraction.stream import Chunk
+from tests.extraction.stopping import Stopped, damage, go_on, leftovers, stop_after, stopped_by
+
+CHUNK = 16
+FRAMES = {
+    "hit": {"Impact": 3, "Cause_harm": 1},
+    "left": {"Departing": 1, "Abandonment": 1},
+    "won": {"Win": 1},
+}
+LEXICON = Lexicon(FRAMES)
+BAD = '{"id": "broken", "events": [{"verb": 3}]}'
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK", CHUNK)
+
+
+def stories(count: int) -> list[Document]:
+    """Documents of no to three events, whose frames are known, uncertain, unknown or there already."""
+    verbs = ["hit", "left", "won", "slept", "hit"]
+    return [
+        Document(
+            f"d{number}",
+            tuple(
+                Event(verbs[(number + place) % 5], f"s{number % 7}", frame="Old" if place == 2 else None)
+                for place in range(number % 4)
+            ),
+        )
+        for number in range(count)
+    ]
+
+
+def corpus(path: Path, documents: int, bad: Iterable[int] = ()) -> Path:
+    """JSON lines, of which some are broken and some are blank."""
+    write_jsonl(path, stories(documents))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for number in bad:
+        lines[number] = BAD
+    path.write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def table(path: Path, documents: int, bad: Iterable[int] = ()) -> Path:
+    """The same events as a table; a bad one has a cell too many in its last row."""
+    with path.open("w", encoding="utf-8") as file:
+        file.write("document,verb,subj,frame\n")
+        for number, document in enumerate(stories(documents)):
+            for event in document.events:
+                file.write(f"{document.id},{event.verb},{event.subj},{event.frame or ''}\n")
+            if number in bad:
+                file.write(f"{document.id},slept,he,,too,many\n")
+    return path
+
+
+def classifier() -> FrameClassifier:
+    """It has learned to look at the subject."""
+    choices = [
+        (verb, subj, list(frames)[subj % len(frames)]) for verb, frames in FRAMES.items() for subj in range(5)
+    ]
+    return FrameClassifier.fit(Event(verb, f"s{subj}", frame=frame) for verb, subj, frame in choices)
+
+
+@pytest.mark.parametrize(("write", "name"), [(corpus, "a.jsonl"), (table, "a.csv")])
+@pytest.mark.parametrize("make", [lambda: LEXICON, classifier], ids=["lexicon", "classifier"])
+def test_any_number_of_processes_gives_the_same_file(
+    write: Callable[..., Path], name: str, make: Callable[[], Annotator], tmp_path: Path
+) -> None:
+    source, annotator = write(tmp_path / name, 5 * CHUNK + 3, bad=(7, 40)), make()
+    results = {}
+    for jobs in (1, 2):
+        out, skipped = tmp_path / f"{jobs}.jsonl", Skipped()
+        done = annotate(source, out, annotator, AnnotateSettings(jobs=jobs), skip_bad=skipped)
+        results[jobs] = (out.read_bytes(), done, str(skipped))
+        assert skipped.count == 2
+        assert done.framed + done.kept + done.uncertain + done.unknown == done.events > 0
+    assert results[1] == results[2]
+    ids = [document.id for document in read_documents(tmp_path / "2.jsonl")]
+    assert ids == [d.id for d in read_documents(source, skip_bad=Skipped())]
+
+
+class Counting(Lexicon):
+    """Counts how often it is pickled."""
+
+    pickled = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        Counting.pickled += 1
+        return Lexicon, (self.frames,)
+
+
+def test_an_annotator_is_handed_to_each_process_once(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.jsonl", 8 * CHUNK)
+    Counting.pickled = 0
+    annotate(source, tmp_path / "out.jsonl", Counting(FRAMES), AnnotateSettings(jobs=2))
+    assert Counting.pickled == 2
+
+
+def test_few_documents_and_large_models_start_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pool(*args: object, **options: object) -> None:
+        raise Stopped
+
+    monkeypatch.setattr(streaming, "ProcessPoolExecutor", pool)
+    two = AnnotateSettings(jobs=2)
+    annotate(corpus(tmp_path / "few.jsonl", CHUNK), tmp_path / "out.jsonl", LEXICON, two)
+    many = corpus(tmp_path / "many.jsonl", CHUNK + 1)
+    with pytest.raises(Stopped):
+        annotate(many, tmp_path / "out.jsonl", LEXICON, two)
+
+    class Double(Transformer):
+        def __init__(self) -> None:
+            self.version = "1"
+
+        def guess(self, document: Document) -> list[Guess | None]:
+            return LEXICON.guess(document)
+
+    annotate(many, tmp_path / "large.jsonl", Double(), two)
+    annotate(many, tmp_path / "lexicon.jsonl", LEXICON, AnnotateSettings(jobs=1))
+    assert (tmp_path / "large.jsonl").read_bytes() == (tmp_path / "lexicon.jsonl").read_bytes()
+    # What is slow is kept document by document.
+    with pytest.raises(Stopped):
+        annotate(many, tmp_path / "large.jsonl", Double(), two, progress=stop_after(3))
+    assert annotate(many, tmp_path / "large.jsonl", Double(), two).resumed == 3
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_reading_is_little_ahead_of_writing(
+    jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So any number of documents fits into the memory."""
+    source = corpus(tmp_path / "a.jsonl", 20 * CHUNK)
+    taken = 0
+
+    def counted(path: Path, report: Report) -> Iterator[tuple[int, str]]:
+        nonlocal taken
+        for line in filled_lines(path, report):
+            taken += 1
+            yield line
+
+    def watched(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        for written, chunk in enumerate(chunks):
+            assert taken <= (written + 3 * jobs) * CHUNK
+            yield chunk
+
+    monkeypatch.setattr(module, "filled_lines", counted)
+    annotate(source, tmp_path / "out.jsonl", LEXICON, AnnotateSettings(jobs=jobs), progress=watched)
+    assert taken == 20 * CHUNK
+
+
+# Bad documents.
+
+
+def test_a_bad_document_is_reported_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    corpus(Path("a.jsonl"), 6, bad=(2, 4))
+    Path("verbs.csv").write_text("verb,frame\nhit,Impact\n")
+    words = ["annotate", "a.jsonl", "--frames", "verbs.csv", "--out", "out.jsonl"]
+    complaint = "a.jsonl, line 5: found 3 under 'verb', expected a word in quotes, or null"
+    assert main(words) == 2
+    assert f"error: {complaint}" in capsys.readouterr().err
+    assert not Path("out.jsonl").exists()
+    assert leftovers(tmp_path) == []
+    assert main([*words, "--skip-bad"]) == 0
+    said = capsys.readouterr().err
+    assert "wrote 4 documents" in said
+    assert f"skipped 2 bad lines, the first: {complaint}" in said
+    assert [d.id for d in read_documents("out.jsonl")] == ["d0", "d1", "d3", "d5"]
+
+
+class Failing(Lexicon):
+    """Fails at one document."""
+
+    def guess(self, document: Document) -> list[Guess | None]:
+        if document.id == "d1":
+            raise RecursionError("too deep")
+        return super().guess(document)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_annotator_that_fails_costs_one_document(jobs: int, tmp_path: Path) -> None:
+    source, settings = corpus(tmp_path / "a.jsonl", 2 * CHUNK), AnnotateSettings(jobs=jobs)
+    done = annotate(
+        source, tmp_path / "out.jsonl", Failing(FRAMES), settings, skip_bad=(skipped := Skipped())
+    )
+    assert (done.documents, skipped.count) == (2 * CHUNK - 1, 1)
+    assert "a.jsonl, line 3: RecursionError: too deep" in str(skipped)
+    with pytest.raises(UserError, match=r"a\.jsonl, line 3: RecursionError: too deep"):
+        annotate(source, tmp_path / "other.jsonl", Failing(FRAMES), settings)
+
+
+def test_what_was_refused_is_gone_on_with_by_skipping(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.jsonl", 5 * CHUNK, bad=[3 * CHUNK + 2])
+    out, settings = tmp_path / "out.jsonl", AnnotateSettings(jobs=1)
+    with pytest.raises(UserError, match=rf"a\.jsonl, line {2 * (3 * CHUNK + 2) + 1}: "):
+        annotate(source, out, LEXICON, settings)
+    assert annotate(source, out, LEXICON, settings, skip_bad=Skipped()).resumed == 3 * CHUNK
+    annotate(source, tmp_path / "whole.jsonl", LEXICON, settings, skip_bad=Skipped())
+    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+def test_what_was_skipped_is_refused_without_skipping(tmp_path: Path) -> None:
+    source, out = corpus(tmp_path / "a.jsonl", 5 * CHUNK, bad=[3]), tmp_path / "out.jsonl"
+    settings = AnnotateSettings(jobs=1)
+    with pytest.raises(Stopped):
+        annotate(source, out, LEXICON, settings, skip_bad=Skipped(), progress=stop_after(2))
+    with pytest.raises(UserError, match=r"a\.jsonl, line 7: "):
+        annotate(source, out, LEXICON, settings)
+    assert not out.exists()
+
+
+def test_nothing_to_read_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.jsonl", 1, bad=[0])
+    with pytest.raises(UserError, match=r"no document could be read from .*a\.jsonl\n.*line 1"):
+        annotate(source, tmp_path / "out.jsonl", LEXICON, skip_bad=Skipped())
+    assert not (tmp_path / "out.jsonl").exists()
+    with pytest.raises(UserError, match=r"cannot read .*b\.jsonl"):
+        annotate(tmp_path / "b.jsonl", tmp_path / "out.jsonl", LEXICON, format="jsonl")
+
+
+# Stopped and gone on with.
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 3])
+@pytest.mark.parametrize("unentered", [b"", b'{"id": "half a li', b'{"id": "whole", "events": []}\n'])
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
+def test_an_annotation_goes_on_where_it_stopped(
+    chunks: int, unentered: bytes, name: str, tmp_path: Path
+) -> None:
+    source = corpus(tmp_path / "a.jsonl", 5 * CHUNK + 3, bad=(3, 70))
+    settings, expected, counted = AnnotateSettings(jobs=1), Skipped(), Skipped()
+    whole = annotate(source, tmp_path / f"whole-{name}", LEXICON, settings, skip_bad=expected)
+    out = tmp_path / name
+    with pytest.raises(Stopped):
+        annotate(source, out, LEXICON, settings, skip_bad=Skipped(), progress=stop_after(chunks))
+    assert not out.exists()
+    if chunks:
+        damage(out, unentered)
+    done = annotate(source, out, LEXICON, settings, skip_bad=counted)
+    assert done.resumed == chunks * CHUNK
+    assert out.read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
+    done.resumed = 0
+    assert (done, counted) == (whole, expected)
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "change", ["threshold", "replace", "source", "lexicon", "order", "classifier", "part"]
+)
+def test_what_has_changed_is_begun_anew(change: str, tmp_path: Path) -> None:
+    source, out = corpus(tmp_path / "a.jsonl", 3 * CHUNK), tmp_path / "out.jsonl"
+    settings, annotator = AnnotateSettings(jobs=1), LEXICON if change != "classifier" else classifier()
+    with pytest.raises(Stopped):
+        annotate(source, out, annotator, settings, progress=stop_after(2))
+    if change == "threshold":
+        settings = AnnotateSettings(jobs=1, threshold=0.9)
+    elif change == "replace":
+        settings = AnnotateSettings(jobs=1, replace=True)
+    elif change == "source":
+        corpus(source, 3 * CHUNK - 1)
+    elif change == "lexicon":
+        annotator = Lexicon({**FRAMES, "hit": {"Impact": 1, "Cause_harm": 3}})
+    elif change == "order":
+        annotator = Lexicon(dict(reversed(FRAMES.items())))
+    elif isinstance(annotator, FrameClassifier):
+        annotator = FrameClassifier(annotator.lexicon, annotator.weights * 2)
+    else:
+        os.truncate(tmp_path / ".out.jsonl.part", 10)
+    assert annotate(source, out, annotator, settings).resumed == 0
+    annotate(source, tmp_path / "fresh.jsonl", annotator, settings)
+    assert out.read_bytes() == (tmp_path / "fresh.jsonl").read_bytes()
+
+
+def test_the_same_annotator_loaded_again_is_the_same(tmp_path: Path) -> None:
+    source, out, settings = (
+        corpus(tmp_path / "a.jsonl", 3 * CHUNK),
+        tmp_path / "out.jsonl",
+        AnnotateSettings(),
+    )
+    learned = classifier()
+    learned.save(tmp_path / "saved")
+    with pytest.raises(Stopped):
+        annotate(source, out, learned, settings, progress=stop_after(2))
+    again = FrameClassifier.load(tmp_path / "saved")
+    assert classifier().fingerprint() == learned.fingerprint() == again.fingerprint()
+    # Nor does the number of processes matter.
+    assert annotate(source, out, again, AnnotateSettings(jobs=1)).resumed == 2 * CHUNK
+
+
+def test_frames_in_a_file_of_their_own_are_a_source_too(tmp_path: Path) -> None:
+    events, frames = tmp_path / "a_TUP.txt", tmp_path / "a_frame.txt"
+    events.write_text("hit he it _NULL_\n" * 3 * CHUNK)
+    frames.write_text("Old\n" * 3 * CHUNK)
+    out, settings = tmp_path / "out.jsonl", AnnotateSettings(jobs=1)
+    with pytest.raises(Stopped):
+        annotate(events, out, LEXICON, settings, progress=stop_after(2))
+    frames.write_text("Older\n" * 3 * CHUNK)
+    assert annotate(events, out, LEXICON, settings).resumed == 0
+    assert {e.frame for document in read_documents(out) for e in document.events} == {"Older"}
+
+
+@pytest.mark.parametrize(
+    ("how", "jobs", "alone"),
+    [
+        (signal.SIGKILL, 1, False),
+        (signal.SIGKILL, 2, False),
+        # Its processes must notice, or the test would wait for them.
+        (signal.SIGKILL, 2, True),
+        # Ctrl-C reaches all processes.
+        (signal.SIGINT, 2, False),
+    ],
+)
+def test_a_stopped_annotation_ends_with_the_same_file(
+    how: signal.Signals, jobs: int, alone: bool, tmp_path: Path
+) -> None:
+    source, out = corpus(tmp_path / "a.jsonl", 20_000, bad=[5]), tmp_path / "out.jsonl"
+    verbs = tmp_path / "verbs.csv"
+    verbs.write_text("verb,frame,weight\nhit,Impact,3\nhit,Cause_harm,1\nwon,Win,1\n")
+    words = ["annotate", str(source), "--frames", str(verbs), "--out", str(out), "--skip-bad"]
+    said = stopped_by(how, [*words, "--jobs", str(jobs)], out, entries=2, alone=alone)
+    assert not out.exists()
+    if how == signal.SIGINT:
+        assert said.endswith("interrupted\n")
+    # The number of processes may be another one.
+    said = go_on([*words, "--jobs", "1"])
+    assert "went on after" in said
+    assert "skipped 1 bad line: " in said
+    assert "line 11: " in said
+    annotate(
+        source,
+        tmp_path / "whole.jsonl",
+        Lexicon({"hit": {"Impact": 3, "Cause_harm": 1}, "won": {"Win": 1}}),
+        AnnotateSettings(jobs=1),
+        skip_bad=Skipped(),
+    )
+    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert leftovers(tmp_path) == []
