@@ -166,6 +166,29 @@ class ModelSettings(Settings):
     normalize: Literal["word", "document"] = setting(
         "word", "word: the weights count per word of the document; document: the formula as printed"
     )
+    objective: Literal["paper", "bound"] = setting(
+        "paper",
+        "paper: the entropy of latent frames is rewarded; bound: their divergence from the prior is paid "
+        "for, and so are observed frames, by −log p(f | before)",
+    )
+    prior: Literal["uniform", "markov", "framenet", "history"] = setting(
+        "uniform",
+        "p(f): uniform as in the paper; markov: learned, from one frame to the next; framenet: the same, "
+        "begun with observed frames and FrameNet's relations; history: given all frames and words before",
+    )
+    prior_rank: int = setting(64, "rank of the transitions of a markov or framenet prior")
+    kl_weight: float = setting(1.0, "weight of the divergence in the bound; 1 makes it one")
+    kl_warmup: float = setting(0.0, "share of the training in which that weight rises from 0")
+    free_nats: float = setting(0.0, "divergence of a latent frame that costs nothing, in nats")
+    estimator: Literal["soft", "straight-through", "reinmax"] = setting(
+        "soft", "gradients through the frames: Gumbel-Softmax, the same made hard, or ReinMax"
+    )
+    guide: Literal["attention", "aligned"] = setting(
+        "attention",
+        "how frames reach the words: by attention, or also each to its own event, beside the words read",
+    )
+    roles: bool = setting(False, "role vectors beside the word vectors; rnnlm-role always has them")
+    tied: bool = setting(False, "let the output layer share the word vectors")
     structure: Literal["chain", "tree"] = setting("tree", "how the latent variables of haqae depend")
     latents: int = setting(5, "latent variables of haqae")
     codes: int = setting(512, "codes in the codebook of each (K)")
@@ -182,10 +205,22 @@ class ModelSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("hidden", "layers", "role_embedding", "samples", "latents", "codes", "code_width"):
+        for name in (
+            "hidden",
+            "layers",
+            "role_embedding",
+            "samples",
+            "latents",
+            "codes",
+            "code_width",
+            "prior_rank",
+        ):
             self._check(name, getattr(self, name) >= 1, "at least 1")
         self._check("embedding", self.embedding is None or self.embedding >= 1, "at least 1")
         self._check("temperature", self.temperature > 0, "a number above 0")
+        for name in ("kl_weight", "free_nats"):
+            self._check(name, getattr(self, name) >= 0, "0 or more")
+        self._check("kl_warmup", 0 <= self.kl_warmup <= 1, "a share from 0 to 1")
         self._check("foresight", 0 <= self.foresight <= 1, "a share from 0 to 1")
         self._check("dropout", 0 <= self.dropout < 1, "a share from 0 to 1")
 
@@ -197,6 +232,9 @@ class TrainSettings(ModelSettings):
     observe: float = setting(0.9, "chance that a training frame is observed (ε)")
     vectors: Path | None = setting(
         None, "pretrained word vectors: GloVe or word2vec text, plain, .gz or .zip"
+    )
+    relations: Path | None = setting(
+        None, "JSON list of relations between frames, for --prior framenet; by default from NLTK's FrameNet"
     )
     batch: int = setting(100, "documents per step, over all processes")
     learning_rate: float = setting(1e-3, "step size of Adam")
@@ -213,8 +251,9 @@ class TrainSettings(ModelSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.vectors, str):
-            object.__setattr__(self, "vectors", Path(self.vectors))
+        for name in ("vectors", "relations"):
+            if isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, Path(getattr(self, name)))
         self._check("observe", 0 <= self.observe <= 1, "a chance from 0 to 1")
         for name in ("batch", "epochs", "patience", "record_steps"):
             self._check(name, getattr(self, name) >= 1, "at least 1")

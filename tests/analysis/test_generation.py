@@ -83,7 +83,7 @@ def test_greedy_takes_the_likeliest_word_each_time(model: EventModel) -> None:
     plan = model.plan(seed, nothing, nothing < 0, mode, noise(1))
     state = model.begin(seed, plan)
     for event in words(script)[1:]:
-        word = None
+        plan, word = plan.after(1), None
         for slot in range(4):
             log_p, state = model.next_word(state, plan, word, slot)
             log_p[:, model.vocabulary.unknown] = -torch.inf

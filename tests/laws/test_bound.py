@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from ssdvae.data.batches import Batch, Noise
-from ssdvae.models.latent import log_prior
 from ssdvae.models.ssdvae import SSDVAE
 from tests.toys import FRAMES, noise, toy_batch, toy_ssdvae
 
@@ -39,13 +39,22 @@ def every_chain(model: SSDVAE, document: Batch) -> tuple[Tensor, Tensor]:
         return one_hot[:, next(place)]
 
     posterior = model.posterior(copies, forced, noise(len(chains)))
-    words = model.log_probs(copies, model._plan(posterior)).sum((1, 2))
-    return words + log_prior(copies.mask, FRAMES), posterior.log_q()
+    words, log_p = model._score(copies, posterior, model.reader(copies.tokens))
+    return words + posterior.chosen(log_p), posterior.log_q()
 
 
-@pytest.fixture
-def model() -> SSDVAE:
-    return toy_ssdvae()
+KINDS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "markov": {"prior": "markov", "prior_rank": 2},
+    "framenet": {"prior": "framenet"},
+    "history": {"prior": "history", "guide": "aligned", "roles": True},
+    "tied": {"prior": "markov", "guide": "aligned", "tied": True},
+}
+
+
+@pytest.fixture(params=KINDS)
+def model(request: pytest.FixtureRequest) -> SSDVAE:
+    return toy_ssdvae(**KINDS[request.param])
 
 
 @pytest.mark.parametrize("observe", [0.0, 1.0])

@@ -18,6 +18,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("ssdvae", {"attention": "concatenation"}),
     ("ssdvae", {"layers": 1}),
     ("ssdvae", {"samples": 3}),
+    ("ssdvae", {"guide": "aligned", "roles": True, "tied": True}),
     ("haqae", {"latents": 2, "structure": "chain"}),
 ]
 

@@ -20,7 +20,6 @@ from ssdvae.models.latent import (
     exact,
     importance_bounds,
     inject,
-    log_prior,
     mode,
     relaxed,
 )
@@ -120,11 +119,6 @@ def test_attention_is_blind_to_what_is_masked(kind: Literal["addition", "concate
     assert (attention[0, :, 3:] == 0).all()
 
 
-def test_uniform_prior_costs_ln_f_for_each_real_event() -> None:
-    mask = torch.tensor([[True, True, False], [True, False, False]])
-    torch.testing.assert_close(log_prior(mask, 500), torch.tensor([-2 * math.log(500), -math.log(500)]))
-
-
 def test_importance_bounds_are_the_logs_of_the_mean_weights_so_far() -> None:
     log_weights = torch.randn(6, 4)
     for count, bound in enumerate(importance_bounds(log_weights), start=1):
@@ -132,7 +126,7 @@ def test_importance_bounds_are_the_logs_of_the_mean_weights_so_far() -> None:
 
 
 def test_weights_count_once_per_word_or_once_per_document() -> None:
-    elbo = Elbo(torch.tensor([-50.0]), torch.tensor([3.0]), torch.tensor([7.0]))
+    elbo = Elbo(*(torch.tensor([value]) for value in (-50.0, 3.0, 7.0, 11.0, 13.0)))
     document = elbo.loss(_weights("document"), torch.tensor([20]))
     word = elbo.loss(_weights("word"), torch.tensor([20]))
     torch.testing.assert_close(document, torch.tensor([50 - 0.2 * 3 + 0.5 * 7]))

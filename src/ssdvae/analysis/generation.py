@@ -134,6 +134,7 @@ def _write(model: EventModel, settings: GenerateSettings, seed: Batch, plan: Pla
     """The words of each script, one after another."""
     seeds = _copies(seed, len(plan.mask))
     state, tokens = model.begin(seeds, plan), seeds.tokens
+    plan = plan.after(seeds.mask.shape[1])
     total = torch.zeros(len(tokens), dtype=torch.float64, device=tokens.device)
     for _ in range(settings.events):
         words = tokens[:, 0, :0]  # of the event that is being written
@@ -149,6 +150,7 @@ def _write(model: EventModel, settings: GenerateSettings, seed: Batch, plan: Pla
             state, plan, tokens = state[:, rows].contiguous(), plan.rows(rows), tokens[rows]
             words = torch.cat([words[rows], word[:, None]], dim=1)
         _, state = model.next_word(state, plan, words[:, -1], 4)
+        plan = plan.after(1)
         tokens = torch.cat([tokens, words[:, None]], dim=1)
     return Written(tokens, plan, total)
 

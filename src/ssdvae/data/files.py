@@ -8,6 +8,7 @@ import errno
 import gzip
 import hashlib
 import io
+import json
 import lzma
 import os
 import secrets
@@ -16,9 +17,9 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from ssdvae.errors import DataError, UserError
+from ssdvae.errors import DataError, Malformed, UserError, shorten
 
 AnyPath = str | os.PathLike[str]
 
@@ -234,3 +235,17 @@ def sha256(path: AnyPath) -> str:
     """The fingerprint of a file, in hexadecimal."""
     with explained(path, "read"), open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_json(path: Path, kind: type, expected: str) -> Any:
+    """The JSON value of a file."""
+    try:
+        with explained(path, "read"), open_bytes(path) as file:
+            value = json.load(file)
+        if not isinstance(value, kind):
+            raise Malformed(shorten(value), expected)
+    except Malformed as error:
+        raise DataError(path, None, error.found, error.expected) from error
+    except (ValueError, RecursionError, EOFError) as error:
+        raise DataError(path, None, str(error), expected) from error
+    return value

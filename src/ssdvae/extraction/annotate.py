@@ -15,8 +15,9 @@ from ssdvae.data.files import check_there, stop
 from ssdvae.data.readers import Skipped, guess_format, read_documents
 from ssdvae.data.readers.jsonl import filled_lines, parse_line
 from ssdvae.data.readers.official import frame_file
+from ssdvae.data.relations import read_relations
 from ssdvae.errors import DataError, Malformed, UserError, not_installed
-from ssdvae.extraction.lexicon import Guess, read_json, read_lexicon
+from ssdvae.extraction.lexicon import Guess, read_lexicon
 from ssdvae.extraction.readers.text import json_records
 from ssdvae.extraction.stream import Progress, Task, header, stream
 
@@ -162,7 +163,7 @@ def load_annotator(
                 )
             return read_lexicon(path)
         extra = read_lexicon(candidates).frames if candidates else None
-        known = read_json(relations, list, "a list of relations between frames") if relations else []
+        known = read_relations(relations) if relations else []
         classifier = FrameClassifier.fit(read_events(path), extra, known)
     if save is not None:
         classifier.save(save)

@@ -24,18 +24,16 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from ssdvae.data.events import Document, Event
-from ssdvae.data.files import atomic_write
+from ssdvae.data.files import atomic_write, read_json
+from ssdvae.data.relations import Relation, read_relations
 from ssdvae.errors import DataError, UserError
-from ssdvae.extraction.lexicon import Guess, Lexicon, entry, most_probable, read_json
+from ssdvae.extraction.lexicon import Guess, Lexicon, entry, most_probable
 
 KIND = "frame-classifier"
 SIZE = 2**20
 REGULARISATION = 0.5
 """λ: the best for a held-out tenth of FrameNet's examples (docs/extraction.md)."""
 STEPS = 60
-
-Relation = dict[str, str]
-"""A relation between two frames: ``{"relation": "Inheritance", "sub": "Rotting", "sup": "Event"}``."""
 
 
 def features(event: Event, verb: str) -> list[str]:
@@ -133,7 +131,7 @@ class FrameClassifier:
                 folder / "config.json", None, f"{config.get('kind')!r}", f"a {KIND} of this version"
             )
         lexicon = read_json(folder / "lexicon.json", dict, "a lexicon")
-        relations = read_json(folder / "relations.json", list, "relations between frames")
+        relations = read_relations(folder / "relations.json")
         path = folder / "model.safetensors"
         try:
             weights = load_file(path)["weights"]

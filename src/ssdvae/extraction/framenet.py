@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.data.events import Event
+from ssdvae.data.relations import Relation
 from ssdvae.errors import UserError, not_installed
-from ssdvae.extraction.classifier import FrameClassifier, Relation
+from ssdvae.extraction.classifier import FrameClassifier
 from ssdvae.extraction.lexicon import entry
 
 # What to say on the command line, the name in nltk.corpus, the name to download.

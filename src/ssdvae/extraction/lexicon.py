@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.data.events import Document, Event
-from ssdvae.data.files import explained, stop
+from ssdvae.data.files import read_json, stop
 from ssdvae.data.readers.tabular import csv_rows
-from ssdvae.errors import DataError, Malformed, shorten
+from ssdvae.errors import DataError, shorten
 
 Guess = tuple[str, float | None]
 """A frame, and how probable it is; ``None`` where the annotator does not say."""
@@ -104,19 +104,3 @@ def _json_entries(path: Path) -> Iterable[Entry]:
             )
         for frame, weight in choices.items():
             yield None, verb, frame, weight
-
-
-def read_json(path: Path, kind: type, expected: str) -> Any:
-    """The JSON value of a file."""
-    from ssdvae.data.files import open_bytes
-
-    try:
-        with explained(path, "read"), open_bytes(path) as file:
-            value = json.load(file)
-        if not isinstance(value, kind):
-            raise Malformed(shorten(value), expected)
-    except Malformed as error:
-        raise DataError(path, None, error.found, error.expected) from error
-    except (ValueError, RecursionError, EOFError) as error:
-        raise DataError(path, None, str(error), expected) from error
-    return value

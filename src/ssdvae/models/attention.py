@@ -12,11 +12,15 @@ from ssdvae.models.flops import attention_flops, linear_flops
 
 
 def attend(
-    query: Float[Tensor, "B Q d"], memory: Float[Tensor, "B K d"], mask: Bool[Tensor, "B K"]
+    query: Float[Tensor, "B Q d"],
+    memory: Float[Tensor, "B K d"],
+    mask: Bool[Tensor, "B K"],
+    allowed: Bool[Tensor, "Q K"] | None = None,
 ) -> tuple[Float[Tensor, "B Q d"], Float[Tensor, "B Q K"]]:
-    """c = Kᵀ α and α = softmax(K q / √d); masked places of the memory get nothing."""
+    """c = Kᵀ α and α = softmax(K q / √d); masked places get nothing, nor those not ``allowed`` to a query."""
     scores = torch.einsum("bqd,bkd->bqk", query, memory) * memory.shape[-1] ** -0.5
-    attention = scores.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
+    visible = mask[:, None] if allowed is None else mask[:, None] & allowed
+    attention = scores.masked_fill(~visible, -torch.inf).softmax(-1)
     # NaN · 0 is NaN: masked places must be no number that spreads.
     context = torch.einsum("bqk,bkd->bqd", attention, memory.masked_fill(~mask[..., None], 0))
     return context, attention
@@ -39,9 +43,10 @@ class Attention(nn.Module):
         query: Float[Tensor, "B Q d"],
         memory: Float[Tensor, "B K d"],
         mask: Bool[Tensor, "B K"],
+        allowed: Bool[Tensor, "Q K"] | None = None,
     ) -> tuple[Float[Tensor, "B Q d"], Float[Tensor, "B Q K"]]:
         """The joined vector of each query, and its attention."""
-        context, attention = attend(query, memory, mask)
+        context, attention = attend(query, memory, mask, allowed)
         if self.join is None:
             return query.tanh() + context.tanh(), attention
         return self.join(torch.cat([context, query], -1)).tanh(), attention

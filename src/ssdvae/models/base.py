@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from ssdvae.data.files import atomic_write
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
 from ssdvae.models.card import model_card
-from ssdvae.models.decoder import Decoder, Plan
-from ssdvae.models.latent import Sampler, SoftClusters, relaxed
+from ssdvae.models.decoder import Decoder, Plan, TiedLinear
+from ssdvae.models.latent import Sampler, SoftClusters, training_sampler
 from ssdvae.models.output import linear_cross_entropy
 from ssdvae.models.recurrent import WordReader, full_precision
 
@@ -67,13 +67,15 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
 
     has_roles = False
     decoder: Decoder | None
+    progress = 1.0
+    """How much of its training is done: the training loop says so before each step."""
 
     def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
         self.frames = frames
-        roles = config.role_embedding if self.has_roles else 0
+        roles = config.role_embedding if self.has_roles or config.roles else 0
         self.reader = WordReader(len(vocabulary), config.word_width, roles)
 
     @abstractmethod
@@ -117,37 +119,39 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         """The latent variables of each document; None for a model that has none."""
         return None
 
+    def start_from(self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]) -> None:
+        """What a model takes from the observed frames of the training split before the first step."""
+        return
+
     def after_step(self, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:
         """What else a model does after a step of training; ``reduce`` sums over processes."""
         return
 
     def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
         """log p(w_t | f, w_<t), 0 at padding, with latent variables drawn as in training."""
-        plan = self.plan(batch, batch.observed, batch.mask, relaxed(self.config.temperature), noise)
+        plan = self.plan(batch, batch.observed, batch.mask, training_sampler(self.config), noise)
         return self.log_probs(batch, plan)
 
     def log_probs(
         self, batch: Batch, plan: Plan, inputs: Float[Tensor, "B M 5 d"] | None = None
     ) -> Float[Tensor, "B M 4"]:
         """log p(w_t | plan, w_<t), 0 at padding; ``inputs`` are the words as the reader gives them."""
-        decoder = self.speaker
-        joined = decoder(self.reader(batch.tokens) if inputs is None else inputs, plan)
-        return log_likelihood(decoder.w_out, joined, batch)
+        reading = self.speaker(self.reader(batch.tokens) if inputs is None else inputs, plan)
+        return log_likelihood(self.speaker.w_out, reading.joined, batch)
 
     def begin(self, batch: Batch, plan: Plan) -> Float[Tensor, "L B h"]:
         """The decoder's state after the events of a batch without padding."""
-        state: Tensor = self.speaker.read(self.reader(batch.tokens), self.speaker.start(plan), plan)[1]
+        state: Tensor = self.speaker(self.reader(batch.tokens), plan).state
         return state
 
     def next_word(
         self, state: Float[Tensor, "L B h"], plan: Plan, words: Int[Tensor, " B"] | None, place: int
     ) -> tuple[Float[Tensor, "B V"], Float[Tensor, "L B h"]]:
-        """Read one place of an event; returns log p(the next word) and the state.
+        """Read one place of the event of the plan; returns log p(the next word) and the state.
 
         Place 0 is the separator (no words), 1 the verb, 2 the subject, 3 the object, 4 the modifier.
         """
-        states, state = self.speaker.gru(self.reader.one(words, place, len(plan.mask)), state)
-        logits = self.speaker.w_out(self.speaker.join(states, plan))[:, 0]
+        logits, state = self.speaker.step(self.reader.one(words, place, len(plan.mask)), state, plan)
         return full_precision(logits).log_softmax(-1), state
 
     def continuations(
@@ -155,8 +159,9 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
     ) -> Float[Tensor, "B O"]:
         """log p(option | seed, plan). The seed is read once for all of its options."""
         rows = torch.arange(len(options), device=options.device).repeat_interleave(options.shape[1])
-        state, plan, tokens = self.begin(seeds, plan)[:, rows], plan.rows(rows), options.flatten(0, 1)
-        joined, _ = self.speaker.read(self.reader(tokens), state.contiguous(), plan)
+        state, tokens = self.begin(seeds, plan)[:, rows].contiguous(), options.flatten(0, 1)
+        later = plan.rows(rows).after(seeds.mask.shape[1])
+        joined = self.speaker.read(self.reader(tokens), state, later).joined
         nothing = torch.full_like(tokens[..., 0], -1)
         scored = Batch(tokens, nothing, nothing, nothing < 0)
         return log_likelihood(self.speaker.w_out, joined, scored).sum((1, 2)).view(options.shape[:2])
@@ -246,7 +251,7 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
 
 
 def log_likelihood(
-    output: nn.Linear, joined: Float[Tensor, "B M 4 e"], batch: Batch
+    output: nn.Linear | TiedLinear, joined: Float[Tensor, "B M 4 e"], batch: Batch
 ) -> Float[Tensor, "B M 4"]:
     """log softmax(output(joined))[word], computed only at real words; 0 at padding."""
     rows, words = joined[batch.mask].flatten(0, 1), batch.tokens[batch.mask].flatten()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ssdvae.config import ModelSettings
 from ssdvae.models.attention import Attention
 from ssdvae.models.flops import gru_flops, linear_flops
+from ssdvae.models.recurrent import WordReader
 
 
 @dataclass(frozen=True)
@@ -17,54 +20,119 @@ class Plan:
     """What the words of a document follow beside the words before them: a vector for each latent variable.
 
     A language model has none: N = 0. ``frames`` names the frame of each vector, if these are frames.
+    ``event`` is the place in the document of the event that is read or written next.
     """
 
     vectors: Float[Tensor, "B N e"]
     mask: Bool[Tensor, "B N"]
     frames: Int[Tensor, "B N"] | None = None
+    event: int = 0
 
     def rows(self, rows: Int[Tensor, " K"]) -> Plan:
         """Some of the documents, each as often as wanted."""
         frames = None if self.frames is None else self.frames[rows]
-        return Plan(self.vectors[rows], self.mask[rows], frames)
+        return Plan(self.vectors[rows], self.mask[rows], frames, self.event)
+
+    def after(self, events: int) -> Plan:
+        """The same plan, some events later."""
+        return replace(self, event=self.event + events)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a decoder made of some events."""
+
+    joined: Float[Tensor, "B M 4 e"]  # what ``w_out`` turns into the logits of each word
+    ends: Float[Tensor, "B M h"]  # the upper state after each event
+    state: Float[Tensor, "L B h"]  # all states after the last one
+
+
+class TiedLinear(nn.Module):
+    """An output layer whose weights are the word vectors of somebody else."""
+
+    def __init__(self, words: nn.Embedding) -> None:
+        super().__init__()
+        self.in_features, self.out_features = words.embedding_dim, words.num_embeddings
+        self.bias = nn.Parameter(torch.zeros(words.num_embeddings))
+        self._words = (words,)  # not a module of ours: the vectors are saved once
+
+    @property
+    def weight(self) -> Tensor:
+        return self._words[0].weight
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return functional.linear(rows, self.weight, self.bias)
 
 
 class Decoder(nn.Module):
-    """p(w_t | w_<t) by a GRU: logits_t = W_out z_t."""
+    """p(w_t | w_<t) by a GRU: logits_t = W_out z_t; or E P z_t with the word vectors E, if these are tied."""
 
-    def __init__(self, settings: ModelSettings, width: int, vocabulary: int) -> None:
+    def __init__(self, settings: ModelSettings, reader: WordReader, extra: int = 0) -> None:
         super().__init__()
         self.layers = settings.layers
-        self.gru = nn.GRU(width, settings.hidden, settings.layers, batch_first=True)
-        self.w_out = nn.Linear(settings.hidden, vocabulary)
+        self.gru = nn.GRU(reader.width + extra, settings.hidden, settings.layers, batch_first=True)
+        self.narrow: nn.Linear | None = None
+        self.w_out: nn.Linear | TiedLinear
+        if settings.tied:
+            self.narrow = nn.Linear(settings.hidden, reader.words.embedding_dim, bias=False)
+            self.w_out = TiedLinear(reader.words)
+        else:
+            self.w_out = nn.Linear(settings.hidden, reader.words.num_embeddings)
+
+    @property
+    def output_matrix(self) -> Float[Tensor, "V h"]:
+        """What turns ``join`` into logits, the bias aside."""
+        return self.w_out.weight if self.narrow is None else self.w_out.weight @ self.narrow.weight
 
     def start(self, plan: Plan) -> Float[Tensor, "L B h"]:
         """The state before anything is read."""
         return self.w_out.weight.new_zeros(self.layers, len(plan.mask), self.gru.hidden_size)
 
-    def join(self, state: Float[Tensor, "B Q h"], plan: Plan) -> Float[Tensor, "B Q e"]:
-        """What ``w_out`` turns into logits."""
+    def guided(self, inputs: Float[Tensor, "B M K d"], plan: Plan) -> Float[Tensor, "B M K d2"]:
+        """What the GRU reads at K places of M events."""
+        return inputs
+
+    def join(
+        self, state: Float[Tensor, "B Q h"], plan: Plan, event: Int[Tensor, " Q"]
+    ) -> Float[Tensor, "B Q h"]:
+        """The state with what it finds in the plan, at its event."""
         return state
 
-    def read(
-        self, inputs: Float[Tensor, "B M 5 d"], state: Float[Tensor, "L B h"], plan: Plan
-    ) -> tuple[Float[Tensor, "B M 4 e"], Float[Tensor, "L B h"]]:
-        """What ``w_out`` turns into the logits of each word, and the state after the last one."""
-        B, M = inputs.shape[:2]
-        states, last = self.gru(inputs.flatten(1, 2), state)
-        # The state after the separator predicts the verb, …, the state after the object the modifier.
-        states = states.view(B, M, 5, -1)[:, :, :4].flatten(1, 2)
-        return self.join(states, plan).view(B, M, 4, -1), last
+    def output(
+        self, state: Float[Tensor, "B Q h"], plan: Plan, event: Int[Tensor, " Q"]
+    ) -> Float[Tensor, "B Q e"]:
+        """What ``w_out`` turns into logits."""
+        joined = self.join(state, plan, event)
+        return joined if self.narrow is None else self.narrow(joined)
 
-    def forward(self, inputs: Float[Tensor, "B M 5 d"], plan: Plan) -> Float[Tensor, "B M 4 e"]:
-        """A whole document, teacher-forced."""
-        joined: Tensor = self.read(inputs, self.start(plan), plan)[0]
-        return joined
+    def read(self, inputs: Float[Tensor, "B M 5 d"], state: Float[Tensor, "L B h"], plan: Plan) -> Reading:
+        """Some events, teacher-forced, from the event of the plan on."""
+        B, M = inputs.shape[:2]
+        states, last = self.gru(self.guided(inputs, plan).flatten(1, 2), state)
+        states = states.view(B, M, 5, -1)
+        # The state after the separator predicts the verb, …, the state after the object the modifier.
+        event = torch.arange(plan.event, plan.event + M, device=inputs.device).repeat_interleave(4)
+        joined = self.output(states[:, :, :4].flatten(1, 2), plan, event)
+        return Reading(joined.view(B, M, 4, -1), states[:, :, 4], last)
+
+    def step(
+        self, word: Float[Tensor, "B 1 d"], state: Float[Tensor, "L B h"], plan: Plan
+    ) -> tuple[Float[Tensor, "B V"], Float[Tensor, "L B h"]]:
+        """Read one place of the event of the plan; returns the logits of the next word, and the state."""
+        states, state = self.gru(self.guided(word[:, None], plan)[:, 0], state)
+        event = torch.tensor([plan.event], device=word.device)
+        return self.w_out(self.output(states, plan, event))[:, 0], state
+
+    def forward(self, inputs: Float[Tensor, "B M 5 d"], plan: Plan) -> Reading:
+        """Whole documents."""
+        return self.read(inputs, self.start(plan), plan)
 
     def flops(self, documents: int, events: int, latents: int) -> int:
         """Of scoring whole documents, each with a plan of ``latents`` variables."""
         words = 4 * events * documents
-        return gru_flops(self.gru, 5 * events * documents) + linear_flops(self.w_out, words)
+        narrowing = 0 if self.narrow is None else linear_flops(self.narrow, words)
+        out = 2 * words * self.w_out.in_features * self.w_out.out_features
+        return gru_flops(self.gru, 5 * events * documents) + narrowing + out
 
 
 class GuidedDecoder(Decoder):
@@ -73,12 +141,17 @@ class GuidedDecoder(Decoder):
     z = GRU(w), started from e_1; α̂ = softmax(E^M Ŵ_in z_t / √d); c_t = E^Mᵀ α̂
     logits_t = Ŵ_out (tanh(Ŵ_in z_t) + tanh(c_t))
 
-    No input feeding: the paper has none, and without it the GRU runs in one call.
+    No input feeding: the paper has none, and without it the GRU runs in one call. With ``aligned`` variables,
+    one for each event, the GRU reads that of its event beside every word. If ``causal``, words follow only
+    the variables up to their own event.
     """
 
-    def __init__(self, settings: ModelSettings, width: int, vocabulary: int) -> None:
-        super().__init__(settings, width, vocabulary)
+    def __init__(
+        self, settings: ModelSettings, reader: WordReader, aligned: bool = False, causal: bool = False
+    ) -> None:
+        super().__init__(settings, reader, settings.hidden if aligned else 0)
         hidden = settings.hidden
+        self.aligned, self.causal = aligned, causal
         self.first = nn.Linear(hidden, settings.layers * hidden)
         self.w_in = nn.Linear(hidden, hidden, bias=False)
         self.attention = Attention(hidden, settings.attention)
@@ -88,8 +161,19 @@ class GuidedDecoder(Decoder):
         first: Tensor = self.first(plan.vectors[:, 0]).tanh().view(len(plan.mask), self.layers, -1)
         return first.transpose(0, 1).contiguous()
 
-    def join(self, state: Float[Tensor, "B Q h"], plan: Plan) -> Float[Tensor, "B Q e"]:
-        joined: Tensor = self.attention(self.w_in(state), plan.vectors, plan.mask)[0]
+    def guided(self, inputs: Float[Tensor, "B M K d"], plan: Plan) -> Float[Tensor, "B M K d2"]:
+        if not self.aligned:
+            return inputs
+        own = plan.vectors[:, plan.event : plan.event + inputs.shape[1], None]
+        return torch.cat([inputs, own.expand(-1, -1, inputs.shape[2], -1)], dim=-1)
+
+    def join(
+        self, state: Float[Tensor, "B Q h"], plan: Plan, event: Int[Tensor, " Q"]
+    ) -> Float[Tensor, "B Q h"]:
+        allowed = None
+        if self.causal:
+            allowed = torch.arange(plan.mask.shape[1], device=event.device) <= event[:, None]
+        joined: Tensor = self.attention(self.w_in(state), plan.vectors, plan.mask, allowed)[0]
         return joined
 
     def flops(self, documents: int, events: int, latents: int) -> int:

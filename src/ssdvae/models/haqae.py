@@ -65,7 +65,7 @@ class HAQAE(EventModel):
         first = (2 * torch.rand(config.latents, config.codes, width) - 1) / config.codes
         self.codebooks = nn.Parameter(first)
         self.widen = nn.Linear(width, config.hidden)
-        self.decoder = GuidedDecoder(config, self.reader.width, len(vocabulary))
+        self.decoder = GuidedDecoder(config, self.reader)
         self.use: Tensor
         self.register_buffer("use", torch.ones(config.latents, config.codes))
 

@@ -10,7 +10,6 @@ and the encoder answers with q(f | w; I) = Π_m q(f_m | f_{m−1}, I_m, w), soft
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -44,6 +43,41 @@ def inject(raw_logits: Float[Tensor, "B F"], observed: Int[Tensor, " B"]) -> Flo
 def relaxed(temperature: float) -> Sampler:
     """Gumbel-Softmax: softmax((logits + g) / τ), soft and differentiable."""
     return lambda logits, noise: ((logits + _gumbel(logits, noise)) / temperature).softmax(-1)
+
+
+def straight_through(temperature: float) -> Sampler:
+    """A hard draw, with the gradient of the Gumbel-Softmax that it is the largest value of."""
+
+    def sample(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+        soft = relaxed(temperature)(logits, noise)
+        return _one_hot(soft.argmax(-1), soft) + soft - soft.detach()
+
+    return sample
+
+
+def reinmax(temperature: float) -> Sampler:
+    """A hard draw, with a gradient that is exact for quadratic functions at τ = 1 (Liu et al., 2023).
+
+    The function is taken to be what Heun's method makes of its gradients at the draw: where the plain
+    straight-through gradient is right to first order, this one is to second.
+    """
+
+    def sample(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+        drawn, q = exact(logits, noise), logits.softmax(-1)
+        middle = (drawn + (logits / temperature).softmax(-1)) / 2
+        middle = ((middle.log() - logits).detach() + logits).softmax(-1)
+        path = 2 * middle - q / 2
+        return drawn + path - path.detach()
+
+    return sample
+
+
+ESTIMATORS = {"soft": relaxed, "straight-through": straight_through, "reinmax": reinmax}
+
+
+def training_sampler(settings: ModelSettings) -> Sampler:
+    """How frames are drawn in training."""
+    return ESTIMATORS[settings.estimator](settings.temperature)
 
 
 def exact(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
@@ -115,12 +149,27 @@ class Posterior:
 
     def log_q(self) -> Float[Tensor, " B"]:
         """log q(f | w) of hard samples."""
-        return ((self.logits.log_softmax(-1) * self.sample).sum(-1) * self.mask).sum(1)
+        return self.chosen(self.logits.log_softmax(-1))
 
+    def chosen(self, log_p: Float[Tensor, "B M F"]) -> Float[Tensor, " B"]:
+        """The log-probability of hard samples."""
+        return ((log_p * self.sample).sum(-1) * self.mask).sum(1)
 
-def log_prior(mask: Bool[Tensor, "B M"], frames: int) -> Float[Tensor, " B"]:
-    """log p(f) under the uniform prior of the paper: −ln F for each event."""
-    return -math.log(frames) * mask.sum(1)
+    def divergence(
+        self, log_p: Float[Tensor, "B M F"], observed: Int[Tensor, "B M"], free: float = 0.0
+    ) -> Float[Tensor, " B"]:
+        """What the frames cost: Σ_m KL(q(f_m) ‖ p(f_m)) where they are latent, −log p(I_m) where observed.
+
+        Each is exact given the frames drawn before it. ``free`` nats of each latent frame cost nothing.
+        """
+        log_q = self.logits.log_softmax(-1)
+        kl = (log_q.exp() * (log_q - log_p)).sum(-1).clamp_min(free)
+        return (kl * (self.mask & (observed < 0))).sum(1) + frame_nll(log_p, observed, self.mask)
+
+    def surprise(self, log_p: Float[Tensor, "B M F"]) -> Float[Tensor, " B"]:
+        """−Σ_m Σ_f q(f) log p(f), of which only p learns: it is fitted to the frames as they are."""
+        q = self.logits.softmax(-1).detach()
+        return -((q * log_p).sum(-1) * self.mask).sum(1)
 
 
 def importance_bounds(log_weights: Float[Tensor, "S B"]) -> Float[Tensor, "S B"]:
@@ -168,8 +217,20 @@ class Elbo:
     reconstruction: Float[Tensor, " B"]
     entropy: Float[Tensor, " B"]
     frame_nll: Float[Tensor, " B"]
+    divergence: Float[Tensor, " B"]
+    surprise: Float[Tensor, " B"]
 
-    def loss(self, settings: ModelSettings, words: Int[Tensor, " B"]) -> Float[Tensor, " B"]:
-        """−L_w − α_q·L_q + α_c·L_c, on the scale of a document."""
-        extra = settings.frame_weight * self.frame_nll - settings.entropy_weight * self.entropy
-        return -self.reconstruction + weight_scale(settings, words) * extra
+    def loss(
+        self, settings: ModelSettings, words: Int[Tensor, " B"], progress: float = 1.0
+    ) -> Float[Tensor, " B"]:
+        """On the scale of a document, with the paper's objective or the bound:
+
+        −L_w − α_q·L_q + α_c·L_c            (and a prior, if it learns, is fitted beside)
+        −L_w + β·KL + α_c·L_c               (β rises to its weight while training warms up)
+        """
+        scale, labels = weight_scale(settings, words), settings.frame_weight * self.frame_nll
+        if settings.objective == "bound":
+            rising = min(1.0, progress / settings.kl_warmup) if settings.kl_warmup else 1.0
+            return -self.reconstruction + settings.kl_weight * rising * self.divergence + scale * labels
+        fitted = 0.0 if settings.prior == "uniform" else self.surprise
+        return -self.reconstruction + scale * (labels - settings.entropy_weight * self.entropy) + fitted

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -9,7 +12,7 @@ from torch import Tensor, nn
 from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.base import Beliefs, EventModel, Loss
+from ssdvae.models.base import Beliefs, EventModel, Loss, log_likelihood
 from ssdvae.models.decoder import GuidedDecoder, Plan
 from ssdvae.models.encoder import Encoder
 from ssdvae.models.latent import (
@@ -19,10 +22,10 @@ from ssdvae.models.latent import (
     SoftClusters,
     exact,
     importance_bounds,
-    log_prior,
     mode,
-    relaxed,
+    training_sampler,
 )
+from ssdvae.models.prior import MarkovPrior, new_prior, relations_between
 
 
 class SSDVAE(EventModel):
@@ -32,15 +35,18 @@ class SSDVAE(EventModel):
         super().__init__(config, vocabulary, frames)
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)
         self.encoder = Encoder(config, self.reader.width, len(frames))
-        self.decoder = GuidedDecoder(config, self.reader.width, len(vocabulary))
+        self.decoder = GuidedDecoder(
+            config, self.reader, aligned=config.guide == "aligned", causal=config.prior == "history"
+        )
+        self.prior = new_prior(config, len(frames))
 
     @property
     def latent_shape(self) -> tuple[int, int]:
         return 1, len(self.frames)
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
-        """The paper's objective: −L_w − α_q·L_q + α_c·L_c, each the mean over S chains."""
-        inputs, sampler = self.reader(batch.tokens), relaxed(self.config.temperature)
+        """The objective, each of its terms the mean over S chains."""
+        inputs, sampler = self.reader(batch.tokens), training_sampler(self.config)
         seen = batch.mask[:, : self._events_read(batch, noise)]
         hidden = self.encoder.read(inputs[:, : seen.shape[1]], seen)
         chains = []
@@ -48,12 +54,32 @@ class SSDVAE(EventModel):
             posterior = self.encoder(
                 hidden, seen, self.frame_embedding, batch.observed, batch.mask, sampler, noise
             )
-            words = self.log_probs(batch, self._plan(posterior), inputs)
+            words, log_p = self._score(batch, posterior, inputs)
             chains.append(
-                (words.sum((1, 2)), posterior.entropy(batch.observed), posterior.frame_nll(batch.observed))
+                (
+                    words,
+                    posterior.entropy(batch.observed),
+                    posterior.frame_nll(batch.observed),
+                    posterior.divergence(log_p, batch.observed, self.config.free_nats),
+                    posterior.surprise(log_p),
+                )
             )
         elbo = Elbo(*(torch.stack(term).mean(0) for term in zip(*chains, strict=True)))
-        return Loss(elbo.loss(self.config, batch.words), vars(elbo))
+        return Loss(elbo.loss(self.config, batch.words, self.progress), vars(elbo))
+
+    def _score(
+        self, batch: Batch, posterior: Posterior, inputs: Float[Tensor, "B M 5 d"]
+    ) -> tuple[Float[Tensor, " B"], Float[Tensor, "B M F"]]:
+        """log p(w | f), and log p(f_m | before) of all frames at each event."""
+        reading = self.speaker(inputs, self._plan(posterior))
+        words = log_likelihood(self.speaker.w_out, reading.joined, batch)
+        # What stands in the padding is not even multiplied by zero.
+        ends = reading.ends.masked_fill(~batch.mask[..., None], 0)
+        return words.sum((1, 2)), self.prior(posterior.sample, ends)
+
+    def start_from(self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]) -> None:
+        if isinstance(self.prior, MarkovPrior) and self.config.prior == "framenet":
+            self.prior.start_from(observed, relations_between(relations, self.frames))
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
         drawn = self.encoder.flops(documents, events) + self.speaker.flops(documents, events, events)
@@ -88,8 +114,8 @@ class SSDVAE(EventModel):
         log_weights = []
         for _ in range(samples):
             posterior = self._chain(hidden, batch, exact, noise)
-            words = self.log_probs(batch, self._plan(posterior), inputs).sum((1, 2))
-            log_weights.append(words + log_prior(batch.mask, len(self.frames)) - posterior.log_q())
+            words, log_p = self._score(batch, posterior, inputs)
+            log_weights.append(words + posterior.chosen(log_p) - posterior.log_q())
         return importance_bounds(torch.stack(log_weights))
 
     def infer(self, batch: Batch) -> Beliefs:
@@ -103,7 +129,7 @@ class SSDVAE(EventModel):
                 log_q,
                 self.frame_embedding,
                 self.encoder.w_out.weight,
-                self.speaker.w_out.weight,
+                self.speaker.output_matrix,
             )
             if self.config.attention == "addition"
             else None

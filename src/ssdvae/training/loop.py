@@ -92,6 +92,7 @@ def train_steps(
         part = share(rows, process, processes)
         batch = collate(documents, rows, observed).part(part).to(accelerator.device)
         noise = Noise(generator(settings.seed, "noise", step), len(rows), part)
+        inner.progress = step / total
         loss = model(batch, noise)
         # Processes average their gradients; their sum over the whole batch is what one would have.
         accelerator.backward(loss.per_document.sum() * (processes / len(rows)))

@@ -7,6 +7,7 @@ import math
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -16,7 +17,9 @@ from accelerate import Accelerator
 
 from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.console import TrainingDisplay
+from ssdvae.data.batches import hide
 from ssdvae.data.corpus import Corpus, Documents
+from ssdvae.data.relations import Relation, read_relations
 from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
@@ -70,9 +73,10 @@ def train(corpus: Corpus, out: Path, settings: TrainSettings) -> Run:
     training = _Training(run, corpus, settings, accelerator, display, vectors)
     # All have looked before one writes.
     accelerator.wait_for_everyone()
+    state = training.begin()
     if accelerator.is_main_process:
         run.create(settings, corpus.folder)
-    return training.run_to_end(State(corpus=corpus.fingerprint))
+    return training.run_to_end(state)
 
 
 def resume(folder: Path) -> Run:
@@ -86,7 +90,7 @@ def resume(folder: Path) -> Run:
     begun = run.checkpoint_path.is_file()
     vectors = None if begun else _read_vectors(corpus, settings)
     training = _Training(run, corpus, settings, accelerator, display, vectors)
-    state = training.restore() if begun else State(corpus=corpus.fingerprint)
+    state = training.restore() if begun else training.begin()
     if state.finished:
         display.say(f"{folder} is finished: best perplexity {state.best:.2f} at step {state.best_step}")
         return run
@@ -100,8 +104,21 @@ def _read_vectors(corpus: Corpus, settings: TrainSettings) -> Vectors | None:
     return None if settings.vectors is None else read_vectors(settings.vectors, corpus.vocabulary.names)
 
 
+def _relations(settings: TrainSettings) -> Sequence[Relation]:
+    """Those between frames, where the prior wants them."""
+    if settings.prior != "framenet":
+        return []
+    if settings.relations is not None:
+        return read_relations(settings.relations)
+    from ssdvae.extraction.framenet import open_framenet, relations  # an extra
+
+    return relations(open_framenet("framenet"))
+
+
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
     """The settings with the width of the word vectors decided, and a path that holds from any folder."""
+    if settings.relations is not None:
+        settings = dataclasses.replace(settings, relations=settings.relations.resolve())
     if vectors is None:
         return dataclasses.replace(settings, embedding=settings.word_width)
     width = vectors.matrix.shape[1]
@@ -137,6 +154,12 @@ class _Training:
         self.last_step = settings.epochs * self.per_epoch
         self.validate_steps = settings.validate_steps or self.per_epoch
         self.log: Any = None
+
+    def begin(self) -> State:
+        """A run before its first step, with what its model takes from the frames that it will observe."""
+        observed = hide(self.documents, self.settings.observe, self.settings.seed)
+        self.model.start_from(torch.from_numpy(observed).long(), _relations(self.settings))
+        return State(corpus=self.corpus.fingerprint)
 
     def restore(self) -> State:
         state = self.run.restore(self.model, self.optimizer)
@@ -223,14 +246,17 @@ class _Training:
         scores = evaluate(
             self.model,
             self.valid,
-            EvaluateSettings(eval_batch=2 * self.settings.batch, eval_seed=self.settings.seed),
-            bounded=False,
+            EvaluateSettings(
+                eval_batch=2 * self.settings.batch, eval_seed=self.settings.seed, bound_samples=1
+            ),
+            bounded=self.settings.objective == "bound",
             process=self.accelerator.process_index,
             processes=self.accelerator.num_processes,
             reduce=lambda tally: self.accelerator.reduce(tally.to(self.accelerator.device), "sum").cpu(),
         )
-        # A model that says nothing about words is judged by its frames.
-        figure = scores["frame_ppl"] if scores["ppl"] is None else scores["ppl"]
+        # By what it was trained for: the bound, the words, or, if it says nothing of these, the frames.
+        judged = (scores.get(name) for name in ("ppl_bound", "ppl", "frame_ppl"))
+        figure = next(score for score in judged if score is not None)
         best = state.best is None or figure < state.best
         if best:
             state.best, state.best_step, state.stale = figure, state.step, 0
