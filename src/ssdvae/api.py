@@ -177,11 +177,11 @@ def infer(
 
 def generate(
     run: EventModel | AnyPath,
-    seed_events: Sequence[Event | str],
+    seed_events: Sequence[Event | str] = (),
     frames: Sequence[str | None] = (),
     **settings: Any,
 ) -> list[generation.Script]:
-    """Scripts that begin with events such as ``"elected taylor election at"``, the likeliest first."""
+    """Scripts that begin with events such as ``"elected taylor election at"``, or none; likeliest first."""
     chosen = GenerateSettings(**settings)
     try:
         seed = [event if isinstance(event, Event) else event_from_text(event) for event in seed_events]

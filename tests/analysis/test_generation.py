@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -258,5 +259,33 @@ def test_every_model_writes_scripts_or_says_why_not(name: str) -> None:
             made(model)
         return
     assert [len(script.events) for script in made(model)] == [5] * 5
-    with pytest.raises(UserError, match="at least one seed event"):
-        made(model, [])
+
+
+@pytest.mark.parametrize("prior", ["uniform", "markov", "history"])
+def test_without_a_seed_frames_come_from_the_prior(prior: str) -> None:
+    """The first as it says, and the second as it says after the first and, if it looks at them, its words."""
+    model = toy_ssdvae(prior=prior, guide="aligned")
+    scripts = made(model, begin=[], events=2, scripts=3000, top_p=1.0)
+    names = model.frames.names
+    with torch.no_grad():
+        first = model.prior.first(1)[0].exp().numpy()
+        fits(_frame_counts((s.events[0].planned for s in scripts), names), first)
+        chains = torch.tensor([[names.index(str(e.planned)) for e in s.events] for s in scripts])
+        batch = numbered(model, [Document("a", tuple(e.event for e in s.events)) for s in scripts])
+        sample = torch.nn.functional.one_hot(chains, FRAMES).double()
+        ends = model.speaker(model.reader(batch.tokens), model._planned(sample)).ends
+        second = model.prior(sample, ends)[:, 1].exp()
+    fits(_frame_counts((s.events[1].planned for s in scripts), names), second.mean(0).numpy())
+
+
+def _frame_counts(frames: Iterable[str | None], names: Sequence[str]) -> np.ndarray:
+    counted = Counter(frames)
+    return np.array([counted[name] for name in names])
+
+
+@pytest.mark.parametrize("method", ["sample", "greedy", "beam"])
+def test_every_model_thinks_of_scripts_by_itself(model: EventModel, method: Any) -> None:
+    for script in made(model, begin=[], events=3, method=method):
+        assert len(script.events) == 3
+        assert script.seeds == 0
+        assert script.log_prob < 0

@@ -133,7 +133,7 @@ MISTAKES = {
     "an unknown frame": ("generate RUN --seed-event met --frames arest", "did you mean Arrest"),
     "too many words": ("generate RUN --seed-event a,b,c,d,e", "expected verb subj obj mod"),
     "too many frames": ("generate RUN --seed-event met --frames _,_ --events 1", "2 frames for the 1 events"),
-    "no seed": ("generate RUN", "--seed_event"),
+    "frames without a seed": ("generate RUN --frames Arrest", "there is none"),
     "no temperature": ("generate RUN --seed-event met --temperature 0", "--temperature"),
     "frames for a model without": ("generate PLAIN --seed-event met --frames Arrest", "no frames"),
     "an unknown word": ("explain RUN --words arestd", "no word 'arestd'"),

@@ -109,8 +109,9 @@ def generate_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "--seed-event",
         nargs="+",
-        required=True,
-        help='events to begin with, each in quotes: "elected taylor election at", with - for an empty slot',
+        default=[],
+        help='events to begin with, each in quotes: "elected taylor election at", with - for an empty slot; '
+        "by default none: the model thinks of a script by itself",
     )
     parser.add_argument(
         "--frames",

@@ -1,13 +1,14 @@
-"""Scripts from a seed: what could have happened next.
+"""Scripts from a seed, or from nothing: what could have happened next.
 
-The frames of the whole script are rolled out after reading the seed, as in the paper; then the words follow
-one by one, each given the seed, the frames, and the words before.
+The frames of the whole script are rolled out after reading the seed, as in the paper, or drawn from the
+prior; then the words follow one by one, each given the seed, the frames, and the words before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -60,10 +61,10 @@ def generate(
     model: EventModel,
     settings: GenerateSettings | None = None,
     *,
-    seed_events: Sequence[Event],
+    seed_events: Sequence[Event] = (),
     frames: Sequence[str | None] = (),
 ) -> list[Script]:
-    """Scripts that begin with the seed, the likeliest first.
+    """Scripts that begin with the seed, the likeliest first; without a seed, such as the model thinks of.
 
     ``frames`` are those of the events after the seed, None where one is left to the model. They are observed
     as in training: likelier, not certain. The frames of the seed events themselves are not looked at.
@@ -79,12 +80,16 @@ def generate(
                 Noise(generator(settings.seed, "generate", purpose), settings.scripts, mine)
                 for purpose in ("frames", "words")
             )
+            draw = partial(_draw, model, exact, for_frames)
             plan = _plan(model, seed, observed, len(rows), exact, for_frames)
-            written.append(_write(model, settings, seed, plan, sampling(settings, for_words.uniform)))
+            written.append(_write(model, settings, seed, plan, draw, sampling(settings, for_words.uniform)))
     else:
-        plan = _plan(model, seed, observed, 1, mode, Noise(torch.Generator(), 1))
+        unused = Noise(torch.Generator(), 1)
+        plan = _plan(model, seed, observed, 1, mode, unused)
         beam = settings.beam if settings.method == "beam" else 1
-        written.append(_write(model, settings, seed, plan, searching(beam)))
+        written.append(
+            _write(model, settings, seed, plan, partial(_draw, model, mode, unused), searching(beam))
+        )
     scripts = [script for part in written for script in _scripts(model, seed_events, part)]
     return sorted(scripts, key=lambda script: -script.log_prob)[: settings.scripts]
 
@@ -93,8 +98,8 @@ def _seed(
     model: EventModel, settings: GenerateSettings, events: Sequence[Event], frames: Sequence[str | None]
 ) -> tuple[Batch, Int[Tensor, "1 N"]]:
     """The seed in numbers, and the frames that are observed in the whole script."""
-    if not events:
-        raise UserError("a script needs at least one seed event to begin with")
+    if not events and frames:
+        raise UserError("frames are given to what follows a seed event, and there is none")
     if len(frames) > settings.events:
         raise UserError(f"found {len(frames)} frames for the {settings.events} events after the seed")
     observed = torch.full((1, len(events) + settings.events), -1)
@@ -109,12 +114,18 @@ def _plan(
 ) -> Plan:
     """The latent variables of ``size`` scripts."""
     observed = observed.expand(size, -1)
+    if not seed.mask.shape[1]:
+        return model.imagined(size, observed.shape[1], sampler, noise)
     plan = model.plan(
         _copies(seed, size), observed, torch.ones_like(observed, dtype=torch.bool), sampler, noise
     )
     if plan.frames is None and (observed >= 0).any():
         raise UserError(f"{model.config.model} has no frames that could be given to it")
     return plan
+
+
+def _draw(model: EventModel, sampler: Sampler, noise: Noise, plan: Plan, state: Tensor) -> Plan:
+    return model.foreseen(plan, state, sampler, noise)
 
 
 def _copies(batch: Batch, size: int) -> Batch:
@@ -130,14 +141,21 @@ class Written:
     log_p: Float[Tensor, " R"]
 
 
-def _write(model: EventModel, settings: GenerateSettings, seed: Batch, plan: Plan, choose: Choose) -> Written:
-    """The words of each script, one after another."""
+def _write(
+    model: EventModel,
+    settings: GenerateSettings,
+    seed: Batch,
+    plan: Plan,
+    draw: Callable[[Plan, Tensor], Plan],
+    choose: Choose,
+) -> Written:
+    """The words of each script, one after another; ``draw`` adds frames that wait for the words before."""
     seeds = _copies(seed, len(plan.mask))
     state, tokens = model.begin(seeds, plan), seeds.tokens
     plan = plan.after(seeds.mask.shape[1])
     total = torch.zeros(len(tokens), dtype=torch.float64, device=tokens.device)
     for _ in range(settings.events):
-        words = tokens[:, 0, :0]  # of the event that is being written
+        plan, words = draw(plan, state), tokens.new_zeros(len(tokens), 0)  # of the event being written
         for slot in range(4):
             log_p, state = model.next_word(state, plan, words[:, -1] if slot else None, slot)
             log_p = log_p.double().masked_fill(

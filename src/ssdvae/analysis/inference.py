@@ -81,6 +81,8 @@ def numbered(
     frames, mask = torch.full(shape, -1), torch.zeros(shape, dtype=torch.bool)
     for row, document in enumerate(documents):
         size = len(document.events)
+        if not size:
+            continue
         words = [folded(event.words) if fold else event.words for event in document.events]
         tokens[row, :size] = torch.tensor([model.vocabulary.word_ids(event) for event in words])
         frames[row, :size] = torch.tensor([model.frames.id(event.frame) for event in document.events])

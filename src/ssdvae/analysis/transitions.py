@@ -30,6 +30,9 @@ class Link:
     count: float  # expected times
     probability: float  # p(second | first)
     lift: float  # p(second | first) / p(second): above 1, they attract each other
+    prior: (
+        float | None
+    )  # p(second | first) of the model's prior, if that is a chain of frames that it learned
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Transitions:
 
     frames: Inventory
     counts: Array  # F F
+    prior: Array | None = None  # F F, before any word is read
 
     @cached_property
     def probabilities(self) -> Array:
@@ -74,8 +78,9 @@ class Transitions:
         return [self._link(int(f), int(g)) for f, g in pairs if scores[f, g] > -np.inf]
 
     def _link(self, f: int, g: int) -> Link:
-        figures = (float(x[f, g]) for x in (self.counts, self.probabilities, self.lift))
-        return Link(self.frames.name(f), self.frames.name(g), *figures)
+        count, probability, lift = (float(x[f, g]) for x in (self.counts, self.probabilities, self.lift))
+        prior = None if self.prior is None else float(self.prior[f, g])
+        return Link(self.frames.name(f), self.frames.name(g), count, probability, lift, prior)
 
 
 class TransitionSums:
@@ -89,8 +94,11 @@ class TransitionSums:
         q = beliefs.log_q.double().exp().masked_fill(~batch.mask[..., None], 0)
         self.counts += torch.einsum("bmf,bmg->fg", q[:, :-1], q[:, 1:]).cpu()
 
+    @torch.no_grad()
     def result(self) -> Transitions:
-        return Transitions(self.model.frames, self.counts.numpy())
+        prior = self.model.transitions()
+        learned = None if prior is None else prior.double().cpu().numpy()
+        return Transitions(self.model.frames, self.counts.numpy(), learned)
 
 
 def transitions(

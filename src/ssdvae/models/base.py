@@ -108,6 +108,19 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         """
         return Plan(self.speaker.w_out.weight.new_zeros(len(batch), 0, 0), batch.mask[:, :0])
 
+    def imagined(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
+        """The latent variables of scripts of which nothing was read, from the prior."""
+        mask = torch.ones(size, 0, dtype=torch.bool, device=self.device)
+        return Plan(self.speaker.w_out.weight.new_zeros(size, 0, 0), mask)
+
+    def foreseen(self, plan: Plan, state: Float[Tensor, "L B h"], sampler: Sampler, noise: Noise) -> Plan:
+        """The plan with the variable of its event, where that had to wait for the words before."""
+        return plan
+
+    def transitions(self) -> Float[Tensor, "F F"] | None:
+        """p(next frame | frame) of a prior that says so much and no more."""
+        return None
+
     def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
         """Lower bounds on log p(words), in the mean, by 1, 2, … S samples of the latent variables.
 
@@ -141,6 +154,8 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
 
     def begin(self, batch: Batch, plan: Plan) -> Float[Tensor, "L B h"]:
         """The decoder's state after the events of a batch without padding."""
+        if not batch.mask.shape[1]:
+            return self.speaker.start(plan)
         state: Tensor = self.speaker(self.reader(batch.tokens), plan).state
         return state
 

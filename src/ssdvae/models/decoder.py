@@ -70,6 +70,7 @@ class Decoder(nn.Module):
     def __init__(self, settings: ModelSettings, reader: WordReader, extra: int = 0) -> None:
         super().__init__()
         self.layers = settings.layers
+        self.waits = False
         self.gru = nn.GRU(reader.width + extra, settings.hidden, settings.layers, batch_first=True)
         self.narrow: nn.Linear | None = None
         self.w_out: nn.Linear | TiedLinear
@@ -142,16 +143,16 @@ class GuidedDecoder(Decoder):
     logits_t = Ŵ_out (tanh(Ŵ_in z_t) + tanh(c_t))
 
     No input feeding: the paper has none, and without it the GRU runs in one call. With ``aligned`` variables,
-    one for each event, the GRU reads that of its event beside every word. If ``causal``, words follow only
-    the variables up to their own event.
+    one for each event, the GRU reads that of its event beside every word. If it ``waits`` for variables that
+    are drawn between the events, words follow only those up to their own.
     """
 
     def __init__(
-        self, settings: ModelSettings, reader: WordReader, aligned: bool = False, causal: bool = False
+        self, settings: ModelSettings, reader: WordReader, aligned: bool = False, waits: bool = False
     ) -> None:
         super().__init__(settings, reader, settings.hidden if aligned else 0)
         hidden = settings.hidden
-        self.aligned, self.causal = aligned, causal
+        self.aligned, self.waits = aligned, waits
         self.first = nn.Linear(hidden, settings.layers * hidden)
         self.w_in = nn.Linear(hidden, hidden, bias=False)
         self.attention = Attention(hidden, settings.attention)
@@ -171,7 +172,7 @@ class GuidedDecoder(Decoder):
         self, state: Float[Tensor, "B Q h"], plan: Plan, event: Int[Tensor, " Q"]
     ) -> Float[Tensor, "B Q h"]:
         allowed = None
-        if self.causal:
+        if self.waits:
             allowed = torch.arange(plan.mask.shape[1], device=event.device) <= event[:, None]
         joined: Tensor = self.attention(self.w_in(state), plan.vectors, plan.mask, allowed)[0]
         return joined

@@ -124,6 +124,11 @@ class HAQAE(EventModel):
         """Always the same number of variables: they stand for the document, not for its events."""
         return self._plan(self._read(batch))
 
+    def imagined(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
+        even = self.root.new_zeros(size, self.config.codes)
+        codes = torch.stack([sampler(even, noise).to(book) @ book for book in self.codebooks], dim=1)
+        return Plan(self.widen(codes), torch.ones(codes.shape[:2], dtype=torch.bool, device=codes.device))
+
     def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
         """log p(w | z) + log p(z) − log q(z | w), with a uniform prior over codes and log q = 0."""
         words = self.log_probs(batch, self._plan(self._read(batch))).sum((1, 2))

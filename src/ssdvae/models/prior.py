@@ -41,6 +41,10 @@ class Prior(nn.Module):
     def next(self, previous: Float[Tensor, "*B F"], end: Float[Tensor, "*B h"]) -> Float[Tensor, "*B F"]:
         """After a frame, and after the words of its event, in which the decoder ended with state ``end``."""
 
+    def transitions(self) -> Float[Tensor, "F F"] | None:
+        """log p(next | frame), where that is all that the next frame depends on."""
+        return None
+
     def forward(self, sample: Float[Tensor, "B M F"], ends: Float[Tensor, "B M h"]) -> Float[Tensor, "B M F"]:
         """At each event of a chain."""
         first = self.first(len(sample))[:, None]
@@ -78,6 +82,10 @@ class MarkovPrior(Prior):
 
     def next(self, previous: Tensor, end: Tensor) -> Tensor:
         return (previous.to(self.leaving) @ self.leaving @ self.coming + self.frequency).log_softmax(-1)
+
+    def transitions(self) -> Tensor:
+        frames = torch.eye(len(self.start), device=self.start.device)
+        return self.next(frames, frames)
 
     @torch.no_grad()
     def start_from(self, frames: Int[Tensor, "N M"], related: Sequence[tuple[str, int, int]]) -> None:

@@ -36,7 +36,7 @@ class SSDVAE(EventModel):
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)
         self.encoder = Encoder(config, self.reader.width, len(frames))
         self.decoder = GuidedDecoder(
-            config, self.reader, aligned=config.guide == "aligned", causal=config.prior == "history"
+            config, self.reader, aligned=config.guide == "aligned", waits=config.prior == "history"
         )
         self.prior = new_prior(config, len(frames))
 
@@ -106,6 +106,37 @@ class SSDVAE(EventModel):
         return self._plan(
             self.encoder(hidden, batch.mask, self.frame_embedding, observed, chain, sampler, noise)
         )
+
+    def imagined(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
+        samples = [sampler(self.prior.first(size), noise)]
+        for _ in range(0 if self.speaker.waits else events - 1):
+            before = samples[-1]
+            samples.append(sampler(self.prior.next(before, before), noise))
+        return self._planned(torch.stack(samples, dim=1))
+
+    def foreseen(self, plan: Plan, state: Float[Tensor, "L B h"], sampler: Sampler, noise: Noise) -> Plan:
+        if plan.event < plan.mask.shape[1]:
+            return plan
+        # Only a prior that waits for the words comes here, and these are all in the state.
+        sample = sampler(self.prior.next(state[-1], state[-1]), noise)
+        new = self._planned(sample[:, None])
+        assert plan.frames is not None
+        assert new.frames is not None
+        return Plan(
+            torch.cat([plan.vectors, new.vectors], dim=1),
+            torch.cat([plan.mask, new.mask], dim=1),
+            torch.cat([plan.frames, new.frames], dim=1),
+            plan.event,
+        )
+
+    def transitions(self) -> Float[Tensor, "F F"] | None:
+        log_p = self.prior.transitions()
+        return None if log_p is None else log_p.exp()
+
+    def _planned(self, sample: Float[Tensor, "B M F"]) -> Plan:
+        vectors = sample.to(self.frame_embedding.dtype) @ self.frame_embedding
+        mask = torch.ones(sample.shape[:2], dtype=torch.bool, device=sample.device)
+        return Plan(vectors, mask, sample.argmax(-1))
 
     def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
         """From p(w | f) p(f) / q(f | w) with hard chains f ~ q(f | w)."""

@@ -142,7 +142,11 @@ def strongest_links(transitions: Transitions) -> Html:
         for link in found
     ]
     top = found[0]
+    head = ["frame", "next frame", "probability", "lift", "expected count"]
     rows = [[k.first, k.second, f"{k.probability:.3f}", f"{k.lift:.1f}", f"{k.count:.1f}"] for k in found]
+    if top.prior is not None:
+        head.append("prior")
+        rows = [[*row, f"{k.prior:.3f}"] for row, k in zip(rows, found, strict=True)]
     return figure(
         "The strongest links between frames.",
         "On the left a frame, on the right one that follows it far more often than chance would have it; the "
@@ -150,7 +154,5 @@ def strongest_links(transitions: Transitions) -> Html:
         f"{top.probability:.0%} of the time, {top.lift:.0f} times chance. Point at a frame, or tab to it, to "
         "see only its links.",
         links("Strongest links between frames", given),
-        table(
-            "Strongest links", ["frame", "next frame", "probability", "lift", "expected count"], rows, names=2
-        ),
+        table("Strongest links", head, rows, names=2),
     )
