@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import multiprocessing
-import os
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ssdvae import __version__
-from ssdvae.config import ExtractSettings
+from ssdvae.config import ExtractSettings, cores
 from ssdvae.data.events import document_to_record
 from ssdvae.data.files import atomic_write, explained, writing_text
 from ssdvae.data.readers import Skipped
@@ -107,7 +106,7 @@ def _tasks(
 def _results(tasks: Iterator[Task], settings: ExtractSettings) -> Iterator[Chunk]:
     """Each chunk of tasks, done, in their order; whatever the number of processes."""
     chunks = iter(lambda: list(islice(tasks, CHUNK)), [])
-    jobs = settings.jobs or _cores()
+    jobs = settings.jobs or cores()
     first = list(islice(chunks, 2))
     if jobs == 1 or len(first) < 2:
         # One chunk is done sooner than a process is started.
@@ -132,12 +131,6 @@ def _results(tasks: Iterator[Task], settings: ExtractSettings) -> Iterator[Chunk
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def process(tasks: Sequence[Task], settings: ExtractSettings) -> Chunk:
