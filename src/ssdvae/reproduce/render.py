@@ -69,6 +69,10 @@ def markdown(table: Table) -> str:
 def _in_markdown(text: str) -> str:
     for character in "\\|<":
         text = text.replace(character, f"\\{character}")
+    return _folded(text)
+
+
+def _folded(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -77,10 +81,13 @@ def csv_text(table: Table) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     figures = table.head[table.names :]
-    writer.writerow([*table.head[: table.names], *(name for f in figures for name in (f, f"{f}, deviation"))])
+    heads = [*table.head[: table.names], *(name for f in figures for name in (f, f"{f}, deviation"))]
+    writer.writerow(map(_folded, heads))
     for names, values in table.rows:
         pairs = [(None, None) if value is None else (value.mean, value.deviation) for value in values]
-        writer.writerow([*names, *("" if x is None else repr(float(x)) for pair in pairs for x in pair)])
+        numbers = ["" if x is None else repr(float(x)) for pair in pairs for x in pair]
+        # A name has one line in any format; a lone carriage return would break the file.
+        writer.writerow([*map(_folded, names), *numbers])
     return out.getvalue()
 
 
@@ -109,7 +116,7 @@ WIDE = 40
 
 
 def _in_latex(text: str) -> str:
-    return "".join(LATEX.get(character) or _plain(character) for character in " ".join(text.split()))
+    return "".join(LATEX.get(character) or _plain(character) for character in _folded(text))
 
 
 def _plain(character: str) -> str:

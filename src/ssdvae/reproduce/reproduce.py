@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,24 +63,29 @@ def reproduce(
         for path in settings.cloze_files.values():
             read_cloze(path)  # better now than after the training
     with alone(out) as lock:
-        jobs = _jobs(cells, corpus, out, settings, training, measuring)
+        single = out / "single-events"
+        corpora = {False: corpus}
+        if any(cell.row.single for cell in cells) or single.exists():
+            corpora[True] = single_events(corpus, single)
+        prepared = _Prepared(corpora, out, settings, training, measuring)
+        jobs = prepared.jobs(cells)
         for job in jobs.values():
             refuse_if_other(job)
         left = {cell: job for cell, job in jobs.items() if not job.finished()}
-        sweep_ = _Sweep(names, jobs, out, Context(settings, training, corpus))
+        # What an earlier sweep has left for other tables speaks for or against the claims, too.
+        known = prepared.jobs(cell for cell in grid(TARGETS["all"], settings) if cell.row.single in corpora)
+        known = {cell: job for cell, job in known.items() if not differences(job)}
+        outcome = _Outcome(names, known, out, Context(settings, training, corpus))
         failed: dict[Cell, str] = {}
         if left:
             places = environments(settings.jobs, len(left))
             progress = Progress(left, [cell for cell in jobs if cell not in left], len(places))
-            failed = sweep(left, out / "logs", places, lock, progress, sweep_.write_tables)
-        result = sweep_.write_tables()
-        sweep_.write_page(result)
+            failed = sweep(left, out / "logs", places, lock, progress, outcome.write_tables)
+        result = outcome.write_tables()
+        outcome.write_page(result)
     if failed:
-        raise UserError(
-            "\n".join(
-                [*failed.values(), f"{len(failed)} of {len(jobs)} cells failed; the tables are without them"]
-            )
-        )
+        many = f"{len(failed)} of {len(jobs)} cells failed; the tables are without them"
+        raise UserError("\n".join([*failed.values(), many]))
     return result
 
 
@@ -94,67 +99,69 @@ def _possible(tables: Sequence[str], corpus: Corpus, settings: ReproduceSettings
     return list(tables)
 
 
-def _jobs(
-    cells: Sequence[Cell],
-    corpus: Corpus,
-    out: Path,
-    settings: ReproduceSettings,
-    training: TrainSettings,
-    measuring: EvaluateSettings,
-) -> dict[Cell, Job]:
-    single = (
-        single_events(corpus, out / "single-events") if any(cell.row.single for cell in cells) else corpus
-    )
-    measuring = dataclasses.replace(measuring, split=settings.split, cloze=None)
-    files = {path: sha256(path) for path in settings.cloze_files.values()}
-    jobs = {}
-    for cell in cells:
-        mine = single if cell.row.single else corpus
-        jobs[cell] = Job(
-            out / "runs" / cell.name,
-            mine.folder.resolve(),
-            cell.row.settings(training, cell.seed),
-            measuring,
-            tuple(_wanted(cell, mine, settings, files)),
-        )
-    return jobs
+@dataclass(frozen=True)
+class _Prepared:
+    """What it takes to make a job of a cell."""
+
+    corpora: Mapping[bool, Corpus]  # that of documents and, where it is needed, that of single events
+    out: Path
+    settings: ReproduceSettings
+    training: TrainSettings
+    measuring: EvaluateSettings
+
+    def jobs(self, cells: Iterable[Cell]) -> dict[Cell, Job]:
+        files = {path: sha256(path) for path in self.settings.cloze_files.values()}
+        measuring = dataclasses.replace(self.measuring, split=self.settings.split, cloze=None)
+        return {
+            cell: Job(
+                self.out / "runs" / cell.name,
+                self.corpora[cell.row.single].folder.resolve(),
+                cell.row.settings(self.training, cell.seed),
+                measuring,
+                tuple(self._wanted(cell, files)),
+            )
+            for cell in cells
+        }
+
+    def _wanted(self, cell: Cell, files: Mapping[Path, str]) -> Iterator[Wanted]:
+        corpus, split = self.corpora[cell.row.single], self.settings.split
+        digests = corpus.manifest["sha256"]
+        for task in sorted(cell.tasks):
+            if task != "cloze":
+                yield Wanted(task, digests[f"{split}.arrow"])
+                continue
+            if corpus.has_cloze(split):
+                yield Wanted(task, digests[f"cloze/{split}.txt"])
+            for path, digest in files.items():
+                yield Wanted(task, digest, path)
 
 
-def _wanted(
-    cell: Cell, corpus: Corpus, settings: ReproduceSettings, files: Mapping[Path, str]
-) -> Iterator[Wanted]:
-    digests, split = corpus.manifest["sha256"], settings.split
-    for task in sorted(cell.tasks):
-        if task != "cloze":
-            yield Wanted(task, digests[f"{split}.arrow"])
-            continue
-        if corpus.has_cloze(split):
-            yield Wanted(task, digests[f"cloze/{split}.txt"])
-        for path, digest in files.items():
-            yield Wanted(task, digest, path)
-
-
-def refuse_if_other(job: Job) -> None:
-    """A run that was made with other settings, or on another corpus, is not the cell that is asked for."""
+def differences(job: Job) -> list[str]:
+    """In what a run that is there is not the cell that is asked for."""
     run = Run(job.run)
     if not run.config_path.is_file():
-        return
+        return []
     _, made = run.config()
     asked = job.training.to_dict()
     if job.training.embedding is None:
         # Decided when the run begins: that of the vectors, or the default.
         asked["embedding"] = made.embedding if job.training.vectors else job.training.word_width
-    differs = [
+    found = [
         f"{name} is {_shown(value)} there and {_shown(asked[name])} here"
         for name, value in made.to_dict().items()
         if name not in HARMLESS and _shown(value) != _shown(asked[name])
     ]
     fingerprint = run.state().corpus
     if fingerprint and fingerprint != Corpus(job.corpus).fingerprint:
-        differs.append("it was trained on another corpus")
-    if differs:
+        found.append("it was trained on another corpus")
+    return found
+
+
+def refuse_if_other(job: Job) -> None:
+    """A run that was made with other settings, or on another corpus, is never taken for the cell."""
+    if found := differences(job):
         raise UserError(
-            f"{job.run} was made with other settings: {'; '.join(differs)}\n"
+            f"{job.run} was made with other settings: {'; '.join(found)}\n"
             "ask for the same, choose another --out, or remove that folder"
         )
 
@@ -165,7 +172,7 @@ def _shown(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class _Sweep:
+class _Outcome:
     """What is made of the cells that are finished."""
 
     names: Sequence[str]
