@@ -26,6 +26,7 @@ class Progress:
         self.running: dict[Cell, float] = {}  # since when
         self.failed: list[Cell] = []
         self.seconds: dict[Cell, float] = {}  # of the cells that this sweep has made
+        self.total = len(self.left) + len(self.done)
         self.places = places
         self.kinds = list(dict.fromkeys(_kind(cell) for cell in (*self.done, *self.left)))
         self.live = Live(console=console, auto_refresh=False, transient=True)

@@ -116,7 +116,8 @@ def sweep(
             _stop(running)
         if signals.received:
             raise Interrupted(
-                f"stopped with {progress.counts}; what is done is kept\ngo on with the same command",
+                f"stopped with {len(progress.done)} of {progress.total} cells done; the others have saved\n"
+                "go on with the same command",
                 signals.received,
             )
     return failed
