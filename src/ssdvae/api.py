@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -23,6 +23,8 @@ from ssdvae.analysis import explain as explaining
 from ssdvae.analysis import generation
 from ssdvae.analysis.inference import InferredDocument, infer_documents
 from ssdvae.config import (
+    MEASURED_ALIKE,
+    TRAINED_ALIKE,
     AnnotateSettings,
     EvaluateSettings,
     ExplainSettings,
@@ -31,6 +33,7 @@ from ssdvae.config import (
     InferSettings,
     PrepareSettings,
     ReportSettings,
+    ReproduceSettings,
     Split,
     TrainSettings,
 )
@@ -47,6 +50,9 @@ from ssdvae.models.base import EventModel
 from ssdvae.report import page
 from ssdvae.training import train as training
 from ssdvae.training.runs import Run
+
+if TYPE_CHECKING:
+    from ssdvae.reproduce.reproduce import Reproduced
 
 AnyPath = str | Path
 
@@ -201,6 +207,28 @@ def _ready(run: EventModel | AnyPath) -> EventModel:
     """A model, on the fastest device."""
     model = run if isinstance(run, EventModel) else load(run)
     return model.to(torch.accelerator.current_accelerator(check_available=True) or "cpu")
+
+
+def reproduce_paper(what: str, data: Corpus | AnyPath, out: AnyPath, **settings: Any) -> Reproduced:
+    """Make the runs behind the paper's tables, ``what`` of them, and set theirs and ours side by side.
+
+    Takes the settings of `reproduce`, and those of `train` and `evaluate` that it does not vary itself.
+    """
+    # Not at the top: it asks for more of the system than the rest does (POSIX).
+    from ssdvae.reproduce.reproduce import reproduce
+
+    known = (*ReproduceSettings.names(), *TRAINED_ALIKE, *MEASURED_ALIKE)
+    if unknown := [name for name in settings if name not in known]:
+        raise UserError(f"no setting {unknown[0]!r}; there are: {', '.join(known)}")
+    chosen = ReproduceSettings.of(settings)
+    training = TrainSettings.preset(chosen.scale, **_only(TRAINED_ALIKE, settings))
+    measuring = EvaluateSettings(**_only(MEASURED_ALIKE, settings))
+    corpus = data if isinstance(data, Corpus) else Corpus(data)
+    return reproduce(what, corpus, Path(out), chosen, training, measuring)
+
+
+def _only(names: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values[name] for name in names if name in values}
 
 
 def write_report(

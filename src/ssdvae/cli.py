@@ -12,19 +12,30 @@ from jsonargparse import Namespace
 from ssdvae import __version__
 from ssdvae.analysis.commands import explain, explain_flags, generate, generate_flags, infer, infer_flags
 from ssdvae.config import (
+    MEASURED_ALIKE,
     SPLITS,
+    TRAINED_ALIKE,
     AnnotateSettings,
     BenchmarkSettings,
     EvaluateSettings,
     ExtractSettings,
     PrepareSettings,
     ReportSettings,
+    ReproduceSettings,
     Split,
     TrainSettings,
 )
 from ssdvae.console import bar, console, counted, say, table
 from ssdvae.errors import UserError
-from ssdvae.flags import Parser, add_settings, add_sized_settings, input_format, json_lines
+from ssdvae.flags import (
+    Parser,
+    add_further_settings,
+    add_settings,
+    add_sized_settings,
+    input_format,
+    json_lines,
+)
+from ssdvae.reproduce.grid import TARGETS
 
 # One pair of functions for each command: its flags, and what it calls.
 
@@ -321,6 +332,29 @@ def report(args: Namespace) -> None:
     say(f"wrote {args.out}; open it in a browser")
 
 
+def reproduce_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("what", choices=list(TARGETS), help="which tables of the paper")
+    parser.add_argument("--data", type=Path, required=True, help="corpus folder")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder for the runs, the tables and the page"
+    )
+    add_settings(parser, ReproduceSettings, {})
+    # Those that are not given are those of --scale, and the defaults.
+    add_further_settings(parser, TrainSettings, TRAINED_ALIKE)
+    add_further_settings(parser, EvaluateSettings, MEASURED_ALIKE)
+
+
+def reproduce(args: Namespace) -> None:
+    from ssdvae import api
+
+    names = (*ReproduceSettings.names(), *TRAINED_ALIKE, *MEASURED_ALIKE)
+    settings = {name: value for name, value in vars(args).items() if name in names}
+    done = api.reproduce_paper(args.what, args.data, args.out, **settings)
+    for verdict in done.verdicts:
+        print(verdict)
+    say(f"the tables are in {args.out / 'tables'}; open {args.out / 'report.html'} to read them in a browser")
+
+
 COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable[[Namespace], None]]] = {
     "demo": ("train, evaluate and look at a model of the embedded corpus", demo_flags, demo),
     "world": (
@@ -347,6 +381,11 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable
         "write one page about runs: curves, scores, and what the models learned",
         report_flags,
         report,
+    ),
+    "reproduce": (
+        "run the paper's tables anew, and say what becomes of its claims",
+        reproduce_flags,
+        reproduce,
     ),
 }
 

@@ -6,6 +6,7 @@ This module imports nothing heavy, so that ``ssdvae --help`` answers at once.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,21 @@ from ssdvae.errors import UserError, shorten
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 TASKS = ("perplexity", "frames", "cloze")
+REPRODUCED = (
+    "rnnlm",
+    "rnnlm-role",
+    "haqae",
+    "ssdvae",
+    "ssdvae-concatenation",
+    "rnnlm-classifier",
+    "rnnlm-role-classifier",
+)
+"""The models in the paper's tables, as `reproduce --models` names them."""
+
+
+def cores() -> int:
+    """Cores that this process may use: what 0 means as a number of --jobs."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def setting(default: Any, help: str) -> Any:
@@ -383,6 +399,69 @@ class ReportSettings(Settings):
             self._check(name, getattr(self, name) >= 1, "at least 1")
 
 
+TRAINED_ALIKE = tuple(
+    name for name in TrainSettings.names() if name not in ("model", "attention", "observe", "seed")
+)
+MEASURED_ALIKE = tuple(name for name in EvaluateSettings.names() if name not in ("split", "tasks", "cloze"))
+"""The settings of `train` and `evaluate` that `reproduce` takes for all its runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceSettings(Settings):
+    """Which cells of the paper's tables are made, and how many at a time."""
+
+    scale: str = setting("paper", "named size of all models, as --preset of train: tiny, small or paper")
+    seeds: int = setting(3, "runs behind each row of a table, with the seeds 1, 2, …")
+    observe: str = setting(
+        "0,0.2,0.4,0.5,0.7,0.8,0.9",
+        "chances that a training frame is observed (ε), with commas between; by default the paper's",
+    )
+    models: str | None = setting(
+        None, f"models to restrict the tables to, with commas between, of: {', '.join(REPRODUCED)}"
+    )
+    split: Literal["valid", "test"] = setting("valid", "which split of the corpus is measured")
+    cloze: str | None = setting(
+        None,
+        "further cloze files in the public <TUP>/<DIST> format, as NAME=FILE with commas between; the "
+        "paper's figures for the New York Times stand beside the one that is named nyt",
+    )
+    jobs: int = setting(0, "runs at a time; 0 is one for each GPU or, without a GPU, for each core")
+
+    @property
+    def observed(self) -> tuple[float, ...]:
+        """ε, each once, from the lowest."""
+        return tuple(sorted({float(value) for value in self.observe.split(",")}))
+
+    @property
+    def model_names(self) -> frozenset[str]:
+        return frozenset(REPRODUCED if self.models is None else _listed(self.models))
+
+    @property
+    def cloze_files(self) -> dict[str, Path]:
+        """Further cloze files by name; one that was given none is called by that of the file."""
+        pairs = [word.rpartition("=") for word in _listed(self.cloze or "")]
+        return {name or Path(path).stem: Path(path) for name, _, path in pairs}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("scale", self.scale in PRESETS, f"one of {', '.join(PRESETS)}")
+        self._check("seeds", self.seeds >= 1, "at least 1")
+        self._check("jobs", self.jobs >= 0, "0 (one for each GPU or core) or more")
+        try:
+            right = all(0 <= value <= 1 for value in self.observed)
+        except ValueError:
+            right = False
+        self._check("observe", right, "chances from 0 to 1, with commas between")
+        known = bool(self.model_names) and self.model_names <= set(REPRODUCED)
+        self._check("models", known, f"some of {', '.join(REPRODUCED)}")
+        named = len(self.cloze_files) == len(_listed(self.cloze or "")) and all(self.cloze_files)
+        self._check("cloze", named, "a different name for each file, as NAME=FILE")
+
+
+def _listed(words: str) -> list[str]:
+    return [word.strip() for word in words.split(",") if word.strip()]
+
+
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {
         "vocabulary": 2_000,
@@ -390,6 +469,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "embedding": 32,
         "hidden": 32,
         "layers": 1,
+        "role_embedding": 8,
+        "codes": 32,
+        "code_width": 16,
         "batch": 32,
     },
     "small": {"vocabulary": 10_000, "frames": 500, "hidden": 256, "layers": 2, "batch": 100},

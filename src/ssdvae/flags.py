@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from argparse import SUPPRESS
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, get_type_hints
@@ -33,8 +34,19 @@ class Parser(ArgumentParser):
 def add_settings(parser: Parser, kind: type[Settings], defaults: dict[str, Any]) -> None:
     """--config, and a flag for each field: its name, type, default and help are the field's."""
     parser.add_argument("--config", action="config", help="a YAML file with any of these settings")
+    _add_fields(parser, kind, kind.names(), defaults)
+
+
+def add_further_settings(parser: Parser, kind: type[Settings], names: Sequence[str]) -> None:
+    """Some settings of another command: one that is not given is not in the result at all."""
+    _add_fields(parser, kind, names, dict.fromkeys(names, SUPPRESS))
+
+
+def _add_fields(parser: Parser, kind: type[Settings], names: Sequence[str], defaults: dict[str, Any]) -> None:
     hints = get_type_hints(kind)
     for field in dataclasses.fields(kind):
+        if field.name not in names:
+            continue
         flag = "--" + field.name.replace("_", "-")
         default = defaults.get(field.name, field.default)
         how: dict[str, Any] = {"type": hints[field.name]}

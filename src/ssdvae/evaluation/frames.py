@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import precision_recall_fscore_support
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.vocabulary import Inventory
@@ -36,6 +35,9 @@ class FramePredictions:
         """Macro figures are over the frames that occur in the reference (SPEC of the paper's table 3)."""
         if not sum(len(known) for known, *_ in self._parts):
             return {}
+        # Not at the top: it is slow to import, and most measurements go without it.
+        from sklearn.metrics import precision_recall_fscore_support
+
         known, inferred, confidence = (np.concatenate(column) for column in zip(*self._parts, strict=True))
         precision, recall, f1, _ = precision_recall_fscore_support(
             known, inferred, labels=np.unique(known), average="macro", zero_division=0

@@ -17,8 +17,42 @@ FIGURES: dict[str, tuple[str, ...]] = {
     "perplexity": ("ppl", "ppl_official", "ppl_bound", "latent_used"),
     "frames": ("frame_accuracy", "frame_precision", "frame_f1", "frame_ece"),
     "cloze": ("cloze_nll", "cloze_pmi"),
+    "attention": (
+        "attention_entropy",
+        "attention_most_entropy",
+        "attention_verbs",
+        "attention_own_verb",
+        "attention_own_event",
+    ),
 }
 """The figures of each task that a table shows."""
+
+
+def digits(figure: str) -> int:
+    """Digits after the point that a table shows of a figure."""
+    if figure.startswith(("ppl", "attention_entropy", "attention_most")):
+        return 2
+    return 0 if figure == "latent_used" or figure.startswith("step") else 3
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One figure of runs that differ in their seed."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return mean(self.values)
+
+    @property
+    def deviation(self) -> float | None:
+        """That of a sample; a single run has none."""
+        return stdev(self.values) if len(self.values) > 1 else None
+
+    def text(self, digits: int) -> str:
+        spread = "" if self.deviation is None else f" ± {self.deviation:.{digits}f}"
+        return f"{self.mean:.{digits}f}{spread}"
 
 
 @dataclass(frozen=True)
@@ -38,11 +72,7 @@ class Row:
 
     def cell(self, figure: str) -> str:
         values = self.values.get(figure, [])
-        if not values:
-            return "–"
-        digits = 2 if figure.startswith("ppl") else 0 if figure == "latent_used" else 3
-        spread = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
-        return f"{mean(values):.{digits}f}{spread}"
+        return Spread(tuple(values)).text(digits(figure)) if values else "–"
 
 
 def summarize(folders: Sequence[Path]) -> list[Row]:

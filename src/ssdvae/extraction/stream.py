@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ssdvae import __version__
-from ssdvae.config import StreamSettings
+from ssdvae.config import StreamSettings, cores
 from ssdvae.data.events import Document, document_to_record
 from ssdvae.data.files import atomic_write, explained, writing_text
 from ssdvae.data.readers import Skipped
@@ -106,7 +106,7 @@ def stream(
 
 def _results(chunks: Iterator[list[Task]], work: Work, jobs: int) -> Iterator[Chunk]:
     """Each chunk of tasks, done, in their order; whatever the number of processes."""
-    jobs = jobs or _cores()
+    jobs = jobs or cores()
     first = list(islice(chunks, 2))
     if jobs == 1 or len(first) < 2:
         # One chunk is done sooner than a process is started.
@@ -132,12 +132,6 @@ def _results(chunks: Iterator[list[Task]], work: Work, jobs: int) -> Iterator[Ch
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 _work: Work

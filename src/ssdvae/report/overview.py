@@ -24,6 +24,11 @@ NAMES = {
     "frame_ece": "calibration error",
     "cloze_nll": "accuracy by likelihood",
     "cloze_pmi": "accuracy by PMI",
+    "attention_entropy": "entropy",
+    "attention_most_entropy": "entropy at most",
+    "attention_verbs": "on verbs",
+    "attention_own_verb": "on the verb of the event",
+    "attention_own_event": "on the event",
 }
 """The figures in words, where there is little room."""
 
@@ -35,6 +40,9 @@ EXPLAINED = {
     "classifies single events: only a corpus of one event a document can be held against it.",
     "cloze": "Higher is better: how often the true continuation of a seed event is chosen. The paper "
     "chooses by likelihood; PMI takes away how likely the words are anyway.",
+    "attention": "Where the encoder looks when it infers the frame of an event: the entropy of its "
+    "attention, in nats, and the shares that go to verbs, to the verb of the event itself, and to that "
+    "event. Attention that is spread evenly has a quarter on verbs.",
 }
 
 

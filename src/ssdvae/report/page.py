@@ -45,8 +45,17 @@ def write_report(
         looks.append(tag("details", name, content, open=number == 0, class_="run"))
         tick(1)
     sections.append(("inside", "Inside the models", join(looks)))
+    return write_page(out, title(runs), lead(runs), sections)
+
+
+Section = tuple[str, str, Html]
+"""Its id, its title and what is in it."""
+
+
+def write_page(out: Path, title: str, lead: str, sections: Sequence[Section]) -> Path:
+    """Write a page of any sections."""
     with atomic_write(out) as path:
-        path.write_text(page(title(runs), lead(runs), sections), encoding="utf-8")
+        path.write_text(page(title, lead, sections), encoding="utf-8")
     return out
 
 
@@ -67,7 +76,7 @@ def lead(runs: Sequence[Reported]) -> str:
     )
 
 
-def page(title: str, lead: str, sections: Sequence[tuple[str, str, Html]]) -> str:
+def page(title: str, lead: str, sections: Sequence[Section]) -> str:
     style, script = (
         (resources.files(__package__) / name).read_text(encoding="utf-8")
         for name in ("style.css", "script.js")

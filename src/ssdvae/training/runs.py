@@ -12,7 +12,9 @@ never half of one. Nothing here is pickled: reading a run executes no code.
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,17 +119,20 @@ class Run:
         with atomic_write(self.checkpoint_path) as path:
             save_file(tensors, path, metadata={"state": json.dumps(asdict(state))})
 
+    def state(self) -> State:
+        """Where the last checkpoint was; a run without one is at its beginning."""
+        if not self.checkpoint_path.is_file():
+            return State()
+        with self._opened() as file:
+            return _state(file)
+
     def restore(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
         """Put the last checkpoint into the model and the optimiser, and tell where it was."""
-        path = self.checkpoint_path
-        try:
-            with safe_open(path, framework="pt") as file:
-                state = State(**json.loads(file.metadata()["state"]))
-                tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        with self._opened() as file:
+            state = _state(file)
+            tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             weights = {n.removeprefix("model/"): t for n, t in tensors.items() if n.startswith("model/")}
             model.load_state_dict(weights)
-        except (SafetensorError, RuntimeError, TypeError, KeyError, ValueError) as error:
-            raise DataError(path, None, str(error).splitlines()[0], "a checkpoint of this run") from error
         for name, parameter in model.named_parameters():
             prefix = f"optimizer/{name}/"
             optimizer.state[parameter] = {
@@ -139,6 +144,16 @@ class Run:
             }
         return state
 
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Any]:
+        """The checkpoint; whatever is found wrong with it is said in words."""
+        path = self.checkpoint_path
+        try:
+            with safe_open(path, framework="pt") as file:
+                yield file
+        except (SafetensorError, RuntimeError, TypeError, KeyError, ValueError) as error:
+            raise DataError(path, None, str(error).splitlines()[0], "a checkpoint of this run") from error
+
     def save_model(self, model: EventModel, scores: dict[str, Any]) -> None:
         """Write the model as it is now, with its card."""
         with explained(self.folder, "write"):
@@ -146,3 +161,7 @@ class Run:
             model._save_pretrained(self.folder)
             with atomic_write(self.folder / "README.md") as path:
                 model.generate_model_card(scores=scores).save(path)
+
+
+def _state(file: Any) -> State:
+    return State(**json.loads(file.metadata()["state"]))

@@ -1,0 +1,88 @@
+"""A corpus of single events from a corpus of documents, as frame prediction needs it.
+
+``prepare --single-events`` makes one from a file of documents. Here words, frames and splits stay those of
+the corpus, so that what is learned from its documents and from its events can be held side by side.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ssdvae import __version__
+from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.data.corpus import FORMAT, Corpus, schema
+from ssdvae.data.files import explained, sha256
+from ssdvae.errors import UserError
+
+
+def single_events(corpus: Corpus, out: Path) -> Corpus:
+    """Every event a document by itself (M = 1). One that was made from the same corpus before is kept."""
+    if out.exists():
+        made = Corpus(out)
+        if [source["sha256"] for source in made.manifest["sources"]] != [corpus.fingerprint]:
+            raise UserError(f"{out} was made from another corpus than {corpus.folder}\nchoose another folder")
+        return made
+    temporary = out.with_name(f".{out.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    with explained(out, "write"):
+        temporary.mkdir(parents=True)
+        try:
+            for name in ("vocab.json", "frames.json"):
+                shutil.copyfile(corpus.folder / name, temporary / name)
+            counts = {split: _write_split(corpus, split, temporary / f"{split}.arrow") for split in SPLITS}
+            settings = PrepareSettings.of(corpus.manifest["settings"]).to_dict()
+            manifest = {
+                **corpus.manifest,
+                "format": FORMAT,
+                "version": __version__,
+                "sources": [{"path": str(corpus.folder), "sha256": corpus.fingerprint}],
+                "settings": {
+                    **settings,
+                    "single_events": True,
+                    "events": 1,
+                    "min_events": 1,
+                    "cloze_items": 0,
+                },
+                "splits": counts,
+                "cloze": dict.fromkeys(("valid", "test"), 0),
+                "skipped": {},
+                "sha256": {p.name: sha256(p) for p in sorted(temporary.iterdir())},
+            }
+            text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+            (temporary / "manifest.json").write_text(text, encoding="utf-8")
+            temporary.rename(out)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return Corpus(out)
+
+
+def _write_split(corpus: Corpus, split: Split, path: Path) -> dict[str, int]:
+    """Returns what there was to count, as `prepare` counts it."""
+    layout, old = schema(1), corpus.manifest["splits"][split]
+    rows: list[pa.RecordBatch] = []
+    if old["documents"]:
+        documents = corpus.split(split)
+        real = np.arange(corpus.events) < documents.lengths[:, None]
+        ids = [
+            f"{id}#{number}"
+            for id, length in zip(documents.ids.to_pylist(), documents.lengths.tolist(), strict=True)
+            for number in range(1, length + 1)
+        ]
+        tokens, frames = documents.tokens[real], documents.frames[real]
+        columns: list[Any] = [
+            pa.array(ids, pa.string()),
+            pa.array(np.ones(len(ids), np.int32)),
+            pa.FixedSizeListArray.from_arrays(pa.array(tokens.reshape(-1)), 4),
+            pa.FixedSizeListArray.from_arrays(pa.array(frames), 1),
+        ]
+        rows.append(pa.RecordBatch.from_arrays(columns, schema=layout))
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, layout) as writer:
+        for batch in rows:
+            writer.write_batch(batch)
+    return {**old, "documents": old["events"], "too_short": 0}
