@@ -201,7 +201,7 @@ class ModelSettings(Settings):
     )
     guide: Literal["attention", "aligned"] = setting(
         "attention",
-        "how frames reach the words: by attention, or also each to its own event, beside the words read",
+        "how frames and words find each other: by attention, or also each frame and its own event directly",
     )
     roles: bool = setting(False, "role vectors beside the word vectors; rnnlm-role always has them")
     tied: bool = setting(False, "let the output layer share the word vectors")

@@ -21,12 +21,14 @@ class Encoder(nn.Module):
     γ′_m = W_out (tanh(W_in e_{m−1}) + tanh(c_m)); γ_m = γ′_m + ‖γ′_m‖ I_m; f_m ~ q(· | γ_m)
 
     The same weights serve all events, so any number of frames can be drawn. The paper leaves f_0 open: the
-    first query is a learned projection of the mean of H.
+    first query is a learned projection of the mean of H. If ``guide`` is ``aligned``, the state at the verb of
+    event m is added as a third part, tanh(h_m), where that event was read: attention must find it out.
     """
 
     def __init__(self, settings: ModelSettings, width: int, frames: int) -> None:
         super().__init__()
         hidden = 2 * settings.hidden
+        self.aligned = settings.guide == "aligned"
         self.reader = Bidirectional(width, settings.hidden, settings.layers)
         self.first = nn.Linear(hidden, settings.hidden)
         self.w_in = nn.Linear(settings.hidden, hidden, bias=False)
@@ -56,10 +58,14 @@ class Encoder(nn.Module):
         words = per_word(mask)
         mean = hidden.masked_fill(~words[..., None], 0).sum(1) / words.sum(1, keepdim=True)
         previous = self.first(mean)
+        own = hidden.unflatten(1, (-1, 4))[:, :, 0].masked_fill(~mask[..., None], 0).tanh()
         steps = []
         for m in range(chain.shape[1]):
             joined, attention = self.attention(self.w_in(previous)[:, None], hidden, words)
-            raw_logits = full_precision(self.w_out(joined[:, 0]))
+            joined = joined[:, 0]
+            if self.aligned and m < own.shape[1]:
+                joined = joined + own[:, m]
+            raw_logits = full_precision(self.w_out(joined))
             logits = inject(raw_logits, observed[:, m])
             sample = sampler(logits, noise)
             previous = sample.to(frame_embedding.dtype) @ frame_embedding
