@@ -21,8 +21,8 @@ class Encoder(nn.Module):
     γ′_m = W_out (tanh(W_in e_{m−1}) + tanh(c_m)); γ_m = γ′_m + ‖γ′_m‖ I_m; f_m ~ q(· | γ_m)
 
     The same weights serve all events, so any number of frames can be drawn. The paper leaves f_0 open: the
-    first query is a learned projection of the mean of H. If ``guide`` is ``aligned``, the state at the verb of
-    event m is added as a third part, tanh(h_m), where that event was read: attention must find it out.
+    first query is a learned projection of the mean of H. If ``guide`` is ``aligned``, the state at the verb
+    of event m is added as a third part, tanh(h_m), where that event was read: attention must find it out.
     """
 
     def __init__(self, settings: ModelSettings, width: int, frames: int) -> None:
@@ -58,7 +58,8 @@ class Encoder(nn.Module):
         words = per_word(mask)
         mean = hidden.masked_fill(~words[..., None], 0).sum(1) / words.sum(1, keepdim=True)
         previous = self.first(mean)
-        own = hidden.unflatten(1, (-1, 4))[:, :, 0].masked_fill(~mask[..., None], 0).tanh()
+        verbs = hidden.view(len(hidden), -1, 4, hidden.shape[-1])[:, :, 0]
+        own = verbs.masked_fill(~mask[..., None], 0).tanh()
         steps = []
         for m in range(chain.shape[1]):
             joined, attention = self.attention(self.w_in(previous)[:, None], hidden, words)
