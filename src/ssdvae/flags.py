@@ -25,6 +25,10 @@ class Parser(ArgumentParser):
         (r"(?:typing\.)?Literal\[(.*?)\]", r"value among \1"),
     )
 
+    def __init__(self, **options: Any) -> None:
+        # No abbreviations: --seed must not be taken for --seeds.
+        super().__init__(**options, allow_abbrev=False)
+
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         for pattern, wording in self.WORDING:
             message = re.sub(pattern, wording, message)

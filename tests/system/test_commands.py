@@ -184,6 +184,7 @@ MISTAKES = {
     "one split only": ("prepare --train bad.jsonl --out out", "'test'"),
     "nothing to prepare": ("prepare --out out", "--train and --test"),
     "nothing to train": ("train", "--resume"),
+    "a flag cut short": ("train CORPUS --out out --epoch 1", "unrecognized arguments: --epoch"),
     "no such model": ("train CORPUS --out out --model vae", "there are: ssdvae, rnnlm"),
     "a chance above one": ("train CORPUS --out out --observe 1.5", "--observe"),
     "a number in words": ("train CORPUS --out out --epochs three", "--epochs: Expected a int"),
