@@ -308,6 +308,11 @@ class EvaluateSettings(Settings):
         None, "a cloze file in the public <TUP>/<DIST> format, instead of the corpus's own"
     )
     cloze_seeds: int = setting(5, "seeds of other items behind the pmi score of the cloze")
+    cloze_frames: Literal["foreseen", "read"] = setting(
+        "foreseen",
+        "frames in the cloze: foreseen from the seed alone, as in the paper; or read off each option and "
+        "paid for, which scores words and likeliest frames together",
+    )
     eval_batch: int = setting(200, "documents scored at once")
     eval_seed: int = setting(1, "seed of the frames that are drawn")
 

@@ -40,7 +40,7 @@ def every_chain(model: SSDVAE, document: Batch) -> tuple[Tensor, Tensor]:
 
     posterior = model.posterior(copies, forced, noise(len(chains)))
     words, log_p = model._score(copies, posterior, model.reader(copies.tokens))
-    return words + posterior.chosen(log_p), posterior.log_q()
+    return words.sum(1) + posterior.chosen(log_p), posterior.log_q()
 
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -95,3 +95,13 @@ def test_one_sample_estimates_the_exact_elbo_and_many_reach_the_likelihood(model
         abs(many.mean() - likelihood)
         < 4 * many.std() / 400**0.5 + float((log_p - log_q - likelihood).exp().var()) / 60
     )
+
+
+def test_words_with_their_likeliest_frames_are_one_chain_of_the_sum(model: SSDVAE) -> None:
+    """So they are never more probable than the words alone."""
+    for _ in range(5):
+        document = toy_batch([EVENTS], observe=0)
+        log_p, _ = every_chain(model, document)
+        together = model.event_log_probs(document).sum()
+        assert (log_p - together).abs().min() < 1e-9
+        assert together < log_p.logsumexp(0)

@@ -22,7 +22,7 @@ from ssdvae.errors import UserError
 from ssdvae.evaluation.cloze import ROUNDING, interval, score_cloze
 from ssdvae.models.decoder import Plan
 from ssdvae.models.rnnlm import RNNLM
-from tests.toys import WORDS, toy_model
+from tests.toys import WORDS, toy_model, toy_ssdvae
 
 SETTINGS = EvaluateSettings(cloze_seeds=4, eval_batch=30)
 
@@ -147,3 +147,23 @@ def test_the_interval_holds_the_mean_and_shrinks_with_the_items() -> None:
 def test_one_item_has_no_other_seeds() -> None:
     with pytest.raises(UserError, match="at least 2 items"):
         score_cloze(toy_model(), toy_task(1), SETTINGS)
+
+
+def test_without_latent_variables_reading_is_foreseeing() -> None:
+    task, model = toy_task(), toy_model("rnnlm")
+    foreseen = score_cloze(model, task, SETTINGS)
+    read = score_cloze(model, task, dataclasses.replace(SETTINGS, cloze_frames="read"))
+    np.testing.assert_allclose(read.nll, foreseen.nll)
+    np.testing.assert_allclose(read.pmi, foreseen.pmi)
+
+
+def test_frames_that_are_read_are_paid_for() -> None:
+    """Each option scores log p(seed, option, frames) − log p(seed, its frame), frames read off both."""
+    task, model = toy_task(), toy_ssdvae(prior="history", guide="aligned")
+    read = score_cloze(model, task, dataclasses.replace(SETTINGS, cloze_frames="read"))
+    tokens = np.concatenate([task.seeds[0][None], task.options[0, 2]])[None]
+    nothing = torch.full(tokens.shape[:2], -1)
+    document = Batch(torch.from_numpy(tokens).long(), nothing, nothing, nothing < 0)
+    with torch.no_grad():
+        events = model.event_log_probs(document)[0]
+    assert read.nll[0, 2] == pytest.approx(float(events[1:].sum()))

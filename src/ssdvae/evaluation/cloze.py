@@ -95,7 +95,7 @@ def score_cloze(
     size = max(1, settings.eval_batch // options)
     given = np.zeros((items, options))
     for rows in in_order(items, size):
-        given[rows] = _log_probs(model, task.seeds[rows], task.options[rows])
+        given[rows] = _log_probs(model, task.seeds[rows], task.options[rows], settings)
         tick(len(rows))
 
     # Many items share their continuations: each is scored once.
@@ -106,7 +106,7 @@ def score_cloze(
     for column, other in enumerate(others):
         for rows in in_order(len(sequels), settings.eval_batch):
             # One seed for a whole batch of continuations.
-            alone[rows, column] = _log_probs(model, task.seeds[[other]], sequels[None, rows])[0]
+            alone[rows, column] = _log_probs(model, task.seeds[[other]], sequels[None, rows], settings)[0]
     model.train(training)
     marginal = _log_mean(alone[place], others == np.arange(items)[:, None, None])
     return ClozeScores(given, given - marginal, task.unknown_words / task.words)
@@ -128,8 +128,12 @@ def _log_mean(log_probs: Array, left_out: NDArray[np.bool_]) -> Array:
     return np.asarray(top[..., 0] + np.log(total / (~left_out).sum(-1)))
 
 
-def _log_probs(model: EventModel, seeds: NDArray[np.int32], options: NDArray[np.int32]) -> Array:
-    """log p(option | seed), with the latent variables of all events rolled out from the seed."""
+def _log_probs(
+    model: EventModel, seeds: NDArray[np.int32], options: NDArray[np.int32], settings: EvaluateSettings
+) -> Array:
+    """log p(option | seed), with the latent variables rolled out from the seed, or read off the option."""
+    if settings.cloze_frames == "read":
+        return _read_log_probs(model, seeds, options)
     tokens = torch.from_numpy(options).long().to(model.device)
     B, _, E = tokens.shape[:3]
     nothing = torch.full((B, 1), -1, device=model.device)
@@ -137,3 +141,12 @@ def _log_probs(model: EventModel, seeds: NDArray[np.int32], options: NDArray[np.
     chain = nothing.expand(B, 1 + E)
     plan = model.plan(seed, chain, chain < 0, mean, Noise(torch.Generator(), B))
     return np.asarray(model.continuations(seed, plan, tokens).double().cpu())
+
+
+def _read_log_probs(model: EventModel, seeds: NDArray[np.int32], options: NDArray[np.int32]) -> Array:
+    items, count = options.shape[:2]
+    first = np.broadcast_to(seeds[:, None, None], (items, count, 1, options.shape[-1]))
+    tokens = torch.from_numpy(np.concatenate([first, options], axis=2)).long().flatten(0, 1).to(model.device)
+    nothing = torch.full(tokens.shape[:2], -1, device=model.device)
+    events = model.event_log_probs(Batch(tokens, nothing, nothing, nothing < 0))
+    return np.asarray(events[:, 1:].sum(1).view(items, count).double().cpu())

@@ -145,6 +145,13 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         plan = self.plan(batch, batch.observed, batch.mask, training_sampler(self.config), noise)
         return self.log_probs(batch, plan)
 
+    def event_log_probs(self, batch: Batch) -> Float[Tensor, "B M"]:
+        """log p of the words of each event, given those before; with latent variables, the likeliest ones.
+
+        What these cost is in it, as far as it belongs to an event.
+        """
+        return self.word_log_probs(batch, Noise(torch.Generator(), len(batch))).sum(-1)
+
     def log_probs(
         self, batch: Batch, plan: Plan, inputs: Float[Tensor, "B M 5 d"] | None = None
     ) -> Float[Tensor, "B M 4"]:

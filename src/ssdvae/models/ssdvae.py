@@ -57,7 +57,7 @@ class SSDVAE(EventModel):
             words, log_p = self._score(batch, posterior, inputs)
             chains.append(
                 (
-                    words,
+                    words.sum(1),
                     posterior.entropy(batch.observed),
                     posterior.frame_nll(batch.observed),
                     posterior.divergence(log_p, batch.observed, self.config.free_nats),
@@ -69,13 +69,13 @@ class SSDVAE(EventModel):
 
     def _score(
         self, batch: Batch, posterior: Posterior, inputs: Float[Tensor, "B M 5 d"]
-    ) -> tuple[Float[Tensor, " B"], Float[Tensor, "B M F"]]:
-        """log p(w | f), and log p(f_m | before) of all frames at each event."""
+    ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B M F"]]:
+        """log p(w | f) of each event, and log p(f_m | before) of all frames there."""
         reading = self.speaker(inputs, self._plan(posterior))
         words = log_likelihood(self.speaker.w_out, reading.joined, batch)
         # What stands in the padding is not even multiplied by zero.
         ends = reading.ends.masked_fill(~batch.mask[..., None], 0)
-        return words.sum((1, 2)), self.prior(posterior.sample, ends)
+        return words.sum(2), self.prior(posterior.sample, ends)
 
     def start_from(self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]) -> None:
         if isinstance(self.prior, MarkovPrior) and self.config.prior == "framenet":
@@ -146,8 +146,16 @@ class SSDVAE(EventModel):
         for _ in range(samples):
             posterior = self._chain(hidden, batch, exact, noise)
             words, log_p = self._score(batch, posterior, inputs)
-            log_weights.append(words + posterior.chosen(log_p) - posterior.log_q())
+            log_weights.append(words.sum(1) + posterior.chosen(log_p) - posterior.log_q())
         return importance_bounds(torch.stack(log_weights))
+
+    def event_log_probs(self, batch: Batch) -> Float[Tensor, "B M"]:
+        """log p(w_m | f, w_<t) + log p(f_m | before) with the greedy chain: no more than log p of all words."""
+        inputs = self.reader(batch.tokens)
+        hidden = self.encoder.read(inputs, batch.mask)
+        posterior = self._chain(hidden, batch, mode, Noise(torch.Generator(), len(batch)))
+        words, log_p = self._score(batch, posterior, inputs)
+        return words + (log_p * posterior.sample).sum(-1) * batch.mask
 
     def infer(self, batch: Batch) -> Beliefs:
         """The greedy chain."""
