@@ -150,7 +150,7 @@ class SSDVAE(EventModel):
         return importance_bounds(torch.stack(log_weights))
 
     def event_log_probs(self, batch: Batch) -> Float[Tensor, "B M"]:
-        """log p(w_m | f, w_<t) + log p(f_m | before) with the greedy chain: no more than log p of all words."""
+        """log p(w_m | f, w_<t) + log p(f_m | before) with the greedy chain: at most log p of all words."""
         inputs = self.reader(batch.tokens)
         hidden = self.encoder.read(inputs, batch.mask)
         posterior = self._chain(hidden, batch, mode, Noise(torch.Generator(), len(batch)))
