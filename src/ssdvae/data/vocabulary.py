@@ -103,4 +103,5 @@ class Vocabulary(Inventory):
         return self._ids.get(word, self.unknown)
 
     def word_ids(self, words: Iterable[str]) -> list[int]:
-        return [self.word_id(word) for word in words]
+        number, unknown = self._ids.get, self.unknown
+        return [number(word, unknown) for word in words]
