@@ -48,7 +48,7 @@ class SSDVAE(EventModel):
             posterior = self.encoder(
                 hidden, seen, self.frame_embedding, batch.observed, batch.mask, sampler, noise
             )
-            words = self.log_probs(batch, self._plan(posterior), inputs)
+            words = self.log_probs(batch, self._plan(posterior), inputs, noise)
             chains.append(
                 (words.sum((1, 2)), posterior.entropy(batch.observed), posterior.frame_nll(batch.observed))
             )
