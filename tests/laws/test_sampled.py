@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -98,7 +99,7 @@ def pair(request: pytest.FixtureRequest) -> tuple[EventModel, EventModel]:
     return _pair(sampled_words=WORDS, **request.param)
 
 
-def _pair(sampled_words: int, **variant: str) -> tuple[EventModel, EventModel]:
+def _pair(sampled_words: int, **variant: Any) -> tuple[EventModel, EventModel]:
     torch.manual_seed(5)
     exact, sampled = toy_model(**variant), toy_model(**variant, sampled_words=sampled_words)
     sampled.load_state_dict(exact.state_dict())
