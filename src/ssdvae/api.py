@@ -98,16 +98,21 @@ def prepare(
     preset: str = "paper",
     format: str | None = None,
     skip_bad: bool = False,
+    jobs: int = 1,
     **settings: Any,
 ) -> Corpus:
-    """Make a corpus folder from one file of documents, or from ``{"train": …, "valid": …, "test": …}``."""
+    """Make a corpus folder from one file of documents, or from ``{"train": …, "valid": …, "test": …}``.
+
+    More ``jobs`` share the work on JSON lines (0: one for each core); then, in a script, call it under
+    ``if __name__ == "__main__"``.
+    """
     paths: Path | dict[Split, Path] = (
         {split: Path(path) for split, path in sources.items()}
         if isinstance(sources, Mapping)
         else Path(sources)
     )
     chosen = PrepareSettings.preset(preset, **settings)
-    return preparing.prepare(paths, Path(out), chosen, format=format, skip_bad=skip_bad)
+    return preparing.prepare(paths, Path(out), chosen, format=format, skip_bad=skip_bad, jobs=jobs)
 
 
 def train(corpus: Corpus | AnyPath, out: AnyPath, *, preset: str = "paper", **settings: Any) -> Run:

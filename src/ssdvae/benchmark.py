@@ -37,10 +37,11 @@ def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
     """
     accelerator = new_accelerator(settings)
     words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(settings.vocabulary - 2))]
+    counts = [settings.vocabulary // rank for rank in range(1, settings.vocabulary + 1)]
     names = [f"frame{i}" for i in range(settings.frames)]
-    model = new_model(
-        settings, Vocabulary(words, [1] * len(words)), Inventory(names, [1] * len(names)), None
-    ).to(accelerator.device)
+    model = new_model(settings, Vocabulary(words, counts), Inventory(names, [1] * len(names)), None).to(
+        accelerator.device
+    )
     rate = gemm_gflops(accelerator.device)
 
     def timed(documents: int, flops: int, seconds: float) -> dict[str, float]:

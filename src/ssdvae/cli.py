@@ -23,6 +23,7 @@ from ssdvae.config import (
     ReportSettings,
     ReproduceSettings,
     Split,
+    StreamSettings,
     TrainSettings,
 )
 from ssdvae.console import bar, console, counted, say, table
@@ -173,6 +174,9 @@ def prepare_flags(parser: Parser, argv: Sequence[str]) -> None:
         parser.add_argument(f"--{split}", type=Path, default=None, help=f"or: the file of the {split} split")
     parser.add_argument("--out", type=Path, required=True, help="corpus folder to write")
     input_format(parser)
+    # Not one of the settings, which a corpus keeps: the corpus is the same whatever their number.
+    jobs = StreamSettings.__dataclass_fields__["jobs"]
+    parser.add_argument("--jobs", type=int, default=jobs.default, help=jobs.metadata["help"])
     add_sized_settings(parser, PrepareSettings, argv)
 
 
@@ -188,7 +192,8 @@ def prepare(args: Namespace) -> None:
         PrepareSettings.of(vars(args)),
         format=args.format,
         skip_bad=args.skip_bad,
-        progress=counted,
+        jobs=StreamSettings.of(vars(args)).jobs,
+        progress=lambda parts, label: counted(parts, label, size=lambda part: part.read),
     )
     manifest = corpus.manifest
     for split, counts in manifest["splits"].items():

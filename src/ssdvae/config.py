@@ -177,6 +177,11 @@ class ModelSettings(Settings):
         "share of the training steps in which the encoder reads only the first events of its documents and "
         "must foresee the frames of the others, as it does to continue a script; 0 in the paper",
     )
+    sampled_words: int = setting(
+        0,
+        "words that a step of training compares the true one with, drawn by their frequency: faster for very "
+        "large vocabularies, and an approximation; 0 is all of them. Evaluation is always exact",
+    )
     entropy_weight: float = setting(0.1, "weight of the entropy of the frames (α_q)")
     frame_weight: float = setting(0.1, "weight of predicting the observed frames (α_c)")
     normalize: Literal["word", "document"] = setting(
@@ -237,6 +242,7 @@ class ModelSettings(Settings):
         for name in ("kl_weight", "free_nats"):
             self._check(name, getattr(self, name) >= 0, "0 or more")
         self._check("kl_warmup", 0 <= self.kl_warmup <= 1, "a share from 0 to 1")
+        self._check("sampled_words", self.sampled_words >= 0, "0 (all words) or more")
         self._check("foresight", 0 <= self.foresight <= 1, "a share from 0 to 1")
         self._check("dropout", 0 <= self.dropout < 1, "a share from 0 to 1")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 
 class UserError(Exception):
@@ -38,6 +39,11 @@ class DataError(UserError):
         self.line = line
         self.found = found
         self.expected = expected
+        self.hint, self.unit = hint, unit
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it comes back from another process: an exception is made anew of its message otherwise."""
+        return type(self), (self.path, self.line, self.found, self.expected, self.hint, self.unit)
 
 
 def shorten(value: object, width: int = 80) -> str:

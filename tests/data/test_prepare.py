@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -12,13 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.data import prepare as preparing
+from ssdvae.data import source
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.files import sha256
 from ssdvae.data.prepare import prepare, split_of, usable
 from ssdvae.data.readers import write_jsonl
+from ssdvae.data.storyworld import World
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
-from ssdvae.errors import UserError
+from ssdvae.errors import DataError, UserError
 
 
 def document(id: str, *frames: str | None) -> Document:
@@ -222,3 +226,88 @@ def test_without_a_file_validation_is_a_share_of_the_training_file(tmp_path: Pat
     assert abs(len(parts["valid"]) - 40) < 4 * (200 * 0.2 * 0.8) ** 0.5
     with pytest.raises(UserError, match="'test'"):
         prepare({"train": tmp_path / "train.jsonl"}, tmp_path / "other", PrepareSettings())
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some documents at once, and some rows in a block, so that few documents are many pieces."""
+    monkeypatch.setattr(source, "BYTES", 3000)
+    monkeypatch.setattr(source, "DOCUMENTS", 7)
+    monkeypatch.setattr(preparing, "ROWS", 16)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("frames", [500, 20], ids=["all frames kept", "some frames left out"])
+def test_a_corpus_is_the_same_however_its_documents_are_shared_out(
+    tmp_path: Path, frames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By one process in one piece, in small pieces, and by two processes; with bad lines among the good."""
+    path = tmp_path / "events.jsonl"
+    write_jsonl(path, World.embedded().documents(90, seed=1))
+    path.write_bytes(path.read_bytes() + b"not json\n\n\xff\n")
+    settings = PrepareSettings(valid_share=0.2, test_share=0.2, cloze_items=6, frames=frames)
+    monkeypatch.setattr(preparing, "ROWS", 16)
+    whole = prepare(path, tmp_path / "whole", settings, skip_bad=True)
+    assert whole.manifest["skipped"] == {str(path): 2}
+    for name, jobs in (("pieces", 1), ("two", 2)):
+        monkeypatch.setattr(source, "BYTES", 9000)
+        prepare(path, tmp_path / name, settings, skip_bad=True, jobs=jobs)
+        assert contents(tmp_path / name) == contents(tmp_path / "whole")
+
+
+def test_blocks_do_not_show_where_the_pieces_were(tmp_path: Path, small_blocks: None) -> None:
+    """Rows are in blocks of the same size, and each block is as it would be alone."""
+    documents = [document(f"d{i}" * (1 + i % 5), "F") for i in range(100)]
+    write_jsonl(tmp_path / "all.jsonl", documents)
+    train = prepare(tmp_path / "all.jsonl", tmp_path / "out").folder / "train.arrow"
+    with pa.OSFile(str(train)) as file:
+        blocks = list(pa.ipc.open_stream(file))
+    assert all(len(block) == 16 for block in blocks[:-1])
+    alone = pa.BufferOutputStream()
+    with pa.ipc.new_stream(alone, blocks[0].schema) as writer:
+        for block in blocks:
+            writer.write_batch(pa.RecordBatch.from_pylist(block.to_pylist(), schema=block.schema))
+    assert alone.getvalue().to_pybytes() == train.read_bytes()
+
+
+def test_the_first_bad_line_is_named_whoever_reads_it(tmp_path: Path, small_blocks: None) -> None:
+    """And whatever is wrong after it, even where reading ahead has come to it."""
+    path = tmp_path / "events.jsonl"
+    good = b'{"id": "a", "events": [{"verb": "met", "frame": "F"}]}\n'
+    bad = {"json": b"{\n", "bytes": b"\xff\n", "event": b'{"id": 1, "events": [{"subj": "x"}]}\n'}
+    for kind, line in bad.items():
+        path.write_bytes(70 * good + line + 70 * good + b"".join(bad.values()))
+        said = []
+        for jobs in (1, 2) if kind == "event" else (1,):
+            with pytest.raises(DataError) as caught:
+                prepare(path, tmp_path / "out", jobs=jobs)
+            assert (caught.value.path, caught.value.line) == (path, 71)
+            said.append(str(caught.value))
+        assert len(set(said)) == 1
+
+
+def test_a_damaged_file_is_told_after_the_bad_lines_before_the_damage(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl.gz"
+    lines = [json.dumps({"id": i, "events": [{"verb": f"v{i**3}", "frame": "F"}]}) for i in range(2000)]
+    packed = gzip.compress("\n".join(lines).encode())
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(DataError, match="compressed data"):
+        prepare(path, tmp_path / "out")
+    lines[3] = "{"
+    packed = gzip.compress("\n".join(lines).encode())
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(DataError, match="line 4"):
+        prepare(path, tmp_path / "out")
+
+
+def test_bad_rows_of_a_table_are_counted_wherever_they_are(tmp_path: Path, small_blocks: None) -> None:
+    rows = [f"d{i},met,she,,,F" for i in range(14)]
+    path = tmp_path / "events.csv"
+    for place in (0, 5, 14):
+        bad = ["x,,she,,,F"]
+        path.write_text("\n".join(["id,verb,subj,obj,mod,frame", *rows[:place], *bad, *rows[place:]]) + "\n")
+        corpus = prepare(path, tmp_path / f"out{place}", skip_bad=True)
+        assert corpus.manifest["skipped"] == {str(path): 1}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ssdvae import pool as pooling
 from ssdvae.cli import main
 from ssdvae.config import AnnotateSettings
 from ssdvae.data.events import Document, Event
@@ -18,7 +19,6 @@ from ssdvae.data.readers import Skipped, read_documents, write_jsonl
 from ssdvae.data.readers.jsonl import filled_lines
 from ssdvae.errors import UserError
 from ssdvae.extraction import annotate as module
-from ssdvae.extraction import stream as streaming
 from ssdvae.extraction.annotate import Annotator, Transformer, annotate
 from ssdvae.extraction.classifier import FrameClassifier
 from ssdvae.extraction.lexicon import Guess, Lexicon
@@ -126,7 +126,7 @@ def test_few_documents_and_large_models_start_no_process(
     def pool(*args: object, **options: object) -> None:
         raise Stopped
 
-    monkeypatch.setattr(streaming, "ProcessPoolExecutor", pool)
+    monkeypatch.setattr(pooling, "ProcessPoolExecutor", pool)
     two = AnnotateSettings(jobs=2)
     annotate(corpus(tmp_path / "few.jsonl", CHUNK), tmp_path / "out.jsonl", LEXICON, two)
     many = corpus(tmp_path / "many.jsonl", CHUNK + 1)

@@ -90,6 +90,17 @@ def test_every_model_resumes(
     assert_same_run(resume(tmp_path / "run"), whole)
 
 
+def test_words_that_are_sampled_are_drawn_again(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = dataclasses.replace(SETTINGS, sampled_words=20)
+    whole = train(corpus, tmp_path / "whole", settings)
+    crash_after(monkeypatch, PER_EPOCH + 3, fail)
+    with pytest.raises(CrashError):
+        train(corpus, tmp_path / "run", settings)
+    assert_same_run(resume(tmp_path / "run"), whole)
+
+
 def wait_for_step(run: Run, step: int, process: subprocess.Popen[str]) -> None:
     deadline = time.monotonic() + 120
     while saved_step(run) < step:

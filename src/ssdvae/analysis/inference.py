@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from itertools import chain
 from typing import Any
 
 import torch
@@ -15,6 +16,9 @@ from ssdvae.models.base import Beliefs, EventModel
 
 EVENTS = 20
 """Events of an ordinary document, at most: fewer documents are read at once where one is longer."""
+
+
+EVENT_FIELDS = tuple(field.name for field in fields(Event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class InferredDocument:
             "unknown_words": self.unknown_words,
             "events": [
                 {
-                    **{("gold" if name == "frame" else name): x for name, x in asdict(event.event).items()},
+                    **_as_given(event.event),
                     "observed": event.observed,
                     "frame": event.frame,
                     "probability": round(event.probability, 6),
@@ -65,6 +69,13 @@ class InferredDocument:
         }
 
 
+def _as_given(event: Event) -> dict[str, Any]:
+    """All that is known of an event: ``asdict``, which takes longer than to infer a frame, by hand."""
+    record = {("gold" if name == "frame" else name): getattr(event, name) for name in EVENT_FIELDS}
+    record["origin"] = event.origin and asdict(event.origin)
+    return record
+
+
 def numbered(
     model: EventModel,
     documents: Sequence[Document],
@@ -75,18 +86,17 @@ def numbered(
 
     Words are folded to lower case if those of the model are, unless ``lowercase`` says otherwise.
     """
-    fold = model.vocabulary.lowercase if lowercase is None else lowercase  # once: it looks at every word
-    shape = (len(documents), max(len(document.events) for document in documents))
-    tokens = torch.zeros(*shape, 4, dtype=torch.long)
-    frames, mask = torch.full(shape, -1), torch.zeros(shape, dtype=torch.bool)
-    for row, document in enumerate(documents):
-        size = len(document.events)
-        if not size:
-            continue
-        words = [folded(event.words) if fold else event.words for event in document.events]
-        tokens[row, :size] = torch.tensor([model.vocabulary.word_ids(event) for event in words])
-        frames[row, :size] = torch.tensor([model.frames.id(event.frame) for event in document.events])
-        mask[row, :size] = True
+    fold = model.vocabulary.lowercase if lowercase is None else lowercase
+    longest = max(len(document.events) for document in documents)
+    words, known = [], []
+    for document in documents:
+        padding = longest - len(document.events)
+        events = (folded(event.words) if fold else event.words for event in document.events)
+        words.append(model.vocabulary.word_ids(chain.from_iterable(events)) + [0] * (4 * padding))
+        known.append([model.frames.id(event.frame) for event in document.events] + [-1] * padding)
+    tokens = torch.tensor(words).view(len(documents), longest, 4)
+    frames = torch.tensor(known)
+    mask = torch.arange(longest) < torch.tensor([[len(document.events)] for document in documents])
     observed = frames if observe_frames else torch.full_like(frames, -1)
     return Batch(tokens, frames, observed, mask).to(model.device)
 

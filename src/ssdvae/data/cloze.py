@@ -174,8 +174,16 @@ class ClozeBuilder:
             return
         seeded = repr((self.settings.cloze_seed, id)).encode()
         rank = int.from_bytes(hashlib.blake2b(seeded, digest_size=8).digest(), "big")
+        self._push((rank, id, sequence))
+
+    def add_all(self, other: ClozeBuilder) -> None:
+        """The documents that another one chose among others of the split."""
+        for candidate in other._chosen:
+            self._push(candidate)
+
+    def _push(self, candidate: tuple[int, str, Sequel]) -> None:
         push = heapq.heappush if len(self._chosen) < self.settings.cloze_items else heapq.heappushpop
-        push(self._chosen, (rank, id, sequence))
+        push(self._chosen, candidate)
 
     def items(self) -> list[ClozeItem]:
         """All items, or none where there are too few different sequels for the options of even one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from ssdvae.errors import Malformed, shorten
@@ -13,6 +14,12 @@ SLOTS = ("verb", "subj", "obj", "mod")
 
 MISSING = "None"
 """The word that stands in an empty slot."""
+
+KEYS = (*SLOTS, "frame")
+"""What a model is told of an event."""
+
+EXTRAS = frozenset({"probability", "lemma", "origin"})
+"""What else may be known of it."""
 
 Words = tuple[str, str, str, str]
 """What a model sees of an event."""
@@ -62,8 +69,13 @@ class Event:
 
 def folded(words: Words) -> Words:
     """The words in lower case, but not that for an empty slot: it is no word of the text."""
-    verb, subj, obj, mod = (word if word == MISSING else word.lower() for word in words)
+    verb, subj, obj, mod = map(_folded, words)
     return verb, subj, obj, mod
+
+
+@lru_cache(2**16)
+def _folded(word: str) -> str:
+    return word if word == MISSING else word.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,28 +103,47 @@ def event_from_record(record: object) -> Event:
     So are a probability, a lemma and an origin that ``event_to_record`` could not have written: others may
     mean something else by these names, and no model reads them.
     """
-    if not isinstance(record, Mapping):
+    if not isinstance(record, dict | Mapping):  # most are dicts, and that is soon seen
         raise Malformed(shorten(record), 'an event such as {"verb": "met", "subj": "she", "frame": …}')
-    values = {}
-    for key in (*SLOTS, "frame"):
-        value = record.get(key)
-        if value is not None and not isinstance(value, str):
-            raise Malformed(f"{shorten(value)} under {key!r}", "a word in quotes, or null")
-        # A slot is one word to the model: "as of" becomes "as_of", and an empty slot is a missing one.
-        word = "_".join(value.split()) if value else ""
-        values[key] = None if word in ("", MISSING) else word
-    if values["verb"] is None:
+    try:
+        verb, subj, obj, mod, frame = map(_one_word, map(record.get, KEYS))
+    except TypeError:
+        key = next(key for key in KEYS if not isinstance(record.get(key), str | None))
+        raise Malformed(f"{shorten(record[key])} under {key!r}", "a word in quotes, or null") from None
+    if verb is None:
         raise Malformed(f"no verb in {shorten(dict(record))}", "every event to have a verb")
-    probability, lemma = record.get("probability"), record.get("lemma")
-    sure = (
-        isinstance(probability, float | int) and not isinstance(probability, bool) and 0 <= probability <= 1
-    )
-    return Event(
-        **values,  # type: ignore[arg-type]  # the verb was just seen not to be None
-        probability=float(probability) if sure else None,  # type: ignore[arg-type]  # a number, as was just seen
-        lemma=lemma if isinstance(lemma, str) and lemma else None,
-        origin=_origin(record.get("origin")),
-    )
+    if not EXTRAS.isdisjoint(record):
+        probability, lemma = record.get("probability"), record.get("lemma")
+        return Event(
+            verb,
+            subj,
+            obj,
+            mod,
+            frame,
+            probability=_probability(probability),
+            lemma=lemma if isinstance(lemma, str) and lemma else None,
+            origin=_origin(record.get("origin")),
+        )
+    return Event(verb, subj, obj, mod, frame)
+
+
+@lru_cache(2**16)
+def _one_word(value: object) -> str | None:
+    """A slot is one word to the model: "as of" becomes "as_of", and an empty slot is a missing one.
+
+    A million documents have few words, and what was seen before is soon found.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise TypeError
+    word = "_".join(value.split())
+    return None if word in ("", MISSING) else word
+
+
+def _probability(value: object) -> float | None:
+    number = isinstance(value, float | int) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value <= 1 else None  # type: ignore[arg-type, operator]  # a number
 
 
 def _origin(record: object) -> Origin | None:
@@ -128,7 +159,7 @@ def _origin(record: object) -> Origin | None:
 
 def event_to_record(event: Event) -> dict[str, Any]:
     """The inverse of ``event_from_record``: the words and the frame, and whatever else is known."""
-    record: dict[str, Any] = {key: getattr(event, key) for key in (*SLOTS, "frame")}
+    record: dict[str, Any] = {key: getattr(event, key) for key in KEYS}
     record |= {k: v for k in ("probability", "lemma") if (v := getattr(event, k)) is not None}
     if (origin := event.origin) is not None:
         record["origin"] = {"sentence": origin.sentence, "span": [origin.start, origin.end]}

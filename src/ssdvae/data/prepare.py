@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -19,9 +21,11 @@ from ssdvae.data.cloze import ClozeBuilder, write_cloze
 from ssdvae.data.corpus import FORMAT, Corpus, schema
 from ssdvae.data.events import Document, Event, Words, folded
 from ssdvae.data.files import explained, sha256
-from ssdvae.data.readers import Skipped, read_documents
+from ssdvae.data.source import Found, Part, Source, split_of
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
+
+__all__ = ["prepare", "split_of", "usable", "words_of"]
 
 ROWS = 4096
 """Documents per record batch: what is held in memory while writing."""
@@ -29,16 +33,10 @@ ROWS = 4096
 COUNTS = ["read", "documents", "too_short", "events", "dropped_events", "frameless_events", "unknown_words"]
 """What the manifest says of each split."""
 
-Progress = Callable[[Iterable[Document], str], Iterable[Document]]
+Progress = Callable[[Iterable[Part[Any]], str], Iterable[Part[Any]]]
 """Shows that documents go by."""
 
-
-def split_of(id: str, settings: PrepareSettings) -> Split:
-    """The split of a document: by its name alone, so that it stays there when the file grows."""
-    draw = int.from_bytes(hashlib.blake2b(id.encode(), digest_size=8).digest(), "big") / 2**64
-    if draw < settings.valid_share:
-        return "valid"
-    return "test" if draw < settings.valid_share + settings.test_share else "train"
+Result = TypeVar("Result")
 
 
 def usable(
@@ -64,54 +62,20 @@ def words_of(event: Event, settings: PrepareSettings) -> Words:
     return folded(event.words) if settings.lowercase else event.words
 
 
-class _Source:
-    """Where the documents of each split come from; read again for each thing that is counted or written."""
+class _Passes:
+    """Goes over the documents, with a word on what for; counts what was bad, the last time at each file."""
 
-    def __init__(
-        self,
-        sources: Path | Mapping[Split, Path],
-        settings: PrepareSettings,
-        format: str | None,
-        skip_bad: bool,
-        progress: Progress,
-    ) -> None:
-        self.sources, self.settings, self.format, self.progress = sources, settings, format, progress
-        self.skip_bad = skip_bad
-        self.without_test = replace(settings, test_share=0.0)
-        self.skipped: dict[str, Skipped] = {}
+    def __init__(self, source: Source, jobs: int, progress: Progress) -> None:
+        self.source, self.jobs, self.progress = source, jobs, progress
+        self.skipped: dict[str, int] = {}
 
-    @property
-    def paths(self) -> list[Path]:
-        return [self.sources] if isinstance(self.sources, Path) else list(self.sources.values())
-
-    def path(self, split: Split) -> Path:
-        """The file of a split; without one of its own, validation is a share of the training file."""
-        if isinstance(self.sources, Path):
-            return self.sources
-        return self.sources.get(split) or self.sources["train"]
-
-    def belongs(self, id: str, split: Split) -> bool:
-        """Whether a document of that file is in the split."""
-        if isinstance(self.sources, Path):
-            return split_of(id, self.settings) == split
-        if split == "test" or "valid" in self.sources:
-            return True
-        return split_of(id, self.without_test) == split
-
-    def read(self, split: Split, label: str) -> Iterator[Document]:
-        path = self.path(split)
-        skipped = Skipped() if self.skip_bad else None
-        if skipped is not None:
-            self.skipped[str(path)] = skipped
-        documents = read_documents(path, format=self.format, skip_bad=skipped)
-        for document in self.progress(documents, f"{label} {split}"):
-            if not self.belongs(document.id, split):
-                continue
-            if not self.settings.single_events:
-                yield document
-                continue
-            for number, event in enumerate(document.events, start=1):
-                yield Document(f"{document.id}#{number}", (event,))
+    def over(self, path: Path, label: str, work: Callable[[Iterable[Found]], Result]) -> Iterator[Result]:
+        bad = 0
+        for part in self.progress(self.source.read(path, work, self.jobs), label):
+            bad += part.bad
+            yield part.result
+        if self.source.skip_bad:
+            self.skipped[str(path)] = bad
 
 
 def prepare(
@@ -121,13 +85,16 @@ def prepare(
     *,
     format: str | None = None,
     skip_bad: bool = False,
-    progress: Progress = lambda documents, _: documents,
+    jobs: int = 1,
+    progress: Progress = lambda parts, _: parts,
 ) -> Corpus:
     """Write a corpus folder from one file, split by document id, or from one file for each split;
 
     without one for validation, that is a share of the training file.
 
-    Vocabularies are counted on the training split only. The folder appears when it is complete.
+    Vocabularies are counted on the training split only. The folder appears when it is complete, and is the
+    same whatever the number of ``jobs``: processes that share the work (0: one for each core). What is held
+    in memory does not grow with the documents, but for the counts of the different words.
     """
     settings = settings or PrepareSettings()
     if settings.single_events:
@@ -140,17 +107,11 @@ def prepare(
         )
     if out.exists():
         raise UserError(f"{out} is already there; remove it, or choose another --out")
-    source = _Source(sources, settings, format, skip_bad, progress)
+    source = Source(sources, settings, format, skip_bad)
     hashes = {str(path): sha256(path) for path in source.paths}
+    passes = _Passes(source, jobs, progress)
 
-    frames = _count_frames(source.read("train", "counting frames"), settings)
-    if not len(frames):
-        raise UserError(
-            f"no event of the training split has a frame ({', '.join(map(str, source.paths))})\n"
-            "is the file empty? at least some events must have one"
-        )
-    vocabulary = _count_words(source.read("train", "counting words"), settings, frames)
-
+    frames, vocabulary = _count(passes, settings)
     temporary = out.with_name(f".{out.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     with explained(out, "write"):
@@ -158,20 +119,7 @@ def prepare(
         try:
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
-            builders: dict[Split, ClozeBuilder] = {
-                split: ClozeBuilder(settings) for split in SPLITS if split != "train"
-            }
-            counts = {
-                split: _write_split(
-                    temporary / f"{split}.arrow",
-                    source.read(split, "writing"),
-                    settings,
-                    vocabulary,
-                    frames,
-                    builders.get(split),
-                )
-                for split in SPLITS
-            }
+            counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
             if not counts["train"]["documents"]:
                 raise UserError("no documents are left for training; is --min-events too high?")
             manifest = {
@@ -186,7 +134,7 @@ def prepare(
                     split: _write_cloze(temporary / "cloze" / f"{split}.txt", builder)
                     for split, builder in builders.items()
                 },
-                "skipped": {path: skipped.count for path, skipped in source.skipped.items()},
+                "skipped": passes.skipped,
                 "sha256": {
                     p.relative_to(temporary).as_posix(): sha256(p)
                     for p in sorted(temporary.rglob("*"))
@@ -202,65 +150,160 @@ def prepare(
     return Corpus(out)
 
 
-def _count_frames(documents: Iterable[Document], settings: PrepareSettings) -> Inventory:
-    counter: Counter[str] = Counter()
-    for document in documents:
-        events = usable(document, settings)
-        if len(events) >= settings.min_events:
-            counter.update(event.frame for event in events if event.frame is not None)
-    return Inventory.most_frequent(counter, settings.frames)
+@dataclass(frozen=True)
+class _Counted:
+    """Frames and words of some documents."""
+
+    frames: Counter[str] = field(default_factory=Counter)
+    words: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, found: Iterable[Found], settings: PrepareSettings, frames: Inventory | None) -> Self:
+        counted = cls()
+        for split, document in found:
+            events = usable(document, settings, frames) if split == "train" else ()
+            if len(events) >= settings.min_events:
+                counted.frames.update([event.frame for event in events if event.frame is not None])
+                counted.words.update(_words(events, settings))
+        return counted
+
+    def add(self, other: _Counted) -> None:
+        self.frames.update(other.frames)
+        self.words.update(other.words)
 
 
-def _count_words(documents: Iterable[Document], settings: PrepareSettings, frames: Inventory) -> Vocabulary:
-    counter: Counter[str] = Counter()
-    for document in documents:
-        events = usable(document, settings, frames)
-        if len(events) >= settings.min_events:
-            for event in events:
-                counter.update(words_of(event, settings))
+def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocabulary]:
+    path = passes.source.path("train")
+    total = _Counted()
+    for part in passes.over(path, "counting", partial(_Counted.of, settings=settings, frames=None)):
+        total.add(part)
+    frames = Inventory.most_frequent(total.frames, settings.frames)
+    if not len(frames):
+        raise UserError(
+            f"no event of the training split has a frame ({', '.join(map(str, passes.source.paths))})\n"
+            "is the file empty? at least some events must have one"
+        )
+    if len(total.frames) > len(frames) and not settings.keep_frameless:
+        # Events of the other frames are dropped, so that later ones may take their places.
+        total = _Counted()
+        work = partial(_Counted.of, settings=settings, frames=frames)
+        for part in passes.over(path, "counting words", work):
+            total.add(part)
     # All words that are not kept count for the unknown one.
-    kept = Vocabulary.from_counts(counter, settings.vocabulary)
+    kept = Vocabulary.from_counts(total.words, settings.vocabulary)
     counts = list(kept.counts)
-    counts[kept.unknown] += counter.total() - sum(counts)
-    return Vocabulary(kept.names, counts)
+    counts[kept.unknown] += total.words.total() - sum(counts)
+    return frames, Vocabulary(kept.names, counts)
 
 
-def _write_split(
-    path: Path,
-    documents: Iterable[Document],
-    settings: PrepareSettings,
-    vocabulary: Vocabulary,
-    frames: Inventory,
-    cloze: ClozeBuilder | None,
-) -> dict[str, int]:
-    """One Arrow stream, written a block of rows at a time; returns what there was to count."""
-    counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
-    layout = schema(settings.events)
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, layout) as writer:
-        rows: list[dict[str, Any]] = []
-        for document in documents:
-            counts["read"] += 1
-            events = usable(document, settings, frames)
-            if not settings.keep_frameless:
-                counts["dropped_events"] += sum(event.frame not in frames for event in document.events)
-            if len(events) < settings.min_events:
-                counts["too_short"] += 1
-                continue
-            if cloze is not None:
-                sequence = usable(document, settings, frames, most=settings.cloze_events)
-                cloze.add(document.id, [words_of(event, settings) for event in sequence])
-            row = _row(document.id, events, settings, vocabulary, frames)
-            rows.append(row)
-            counts["documents"] += 1
-            counts["events"] += len(events)
-            counts["frameless_events"] += row["frames"][: len(events)].count(-1)
-            counts["unknown_words"] += row["tokens"][: 4 * len(events)].count(vocabulary.unknown)
-            if len(rows) == ROWS:
-                writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=layout))
-                rows.clear()
-        if rows:
-            writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=layout))
-    return dict(counts)
+def _words(events: Iterable[Event], settings: PrepareSettings) -> list[str]:
+    return list(chain.from_iterable(words_of(event, settings) for event in events))
+
+
+class _Numbers:
+    """Some documents of one split in numbers, and what there was to count."""
+
+    def __init__(self, split: Split, settings: PrepareSettings) -> None:
+        self.settings = settings
+        self.columns: dict[str, list[Any]] = {name: [] for name in ("id", "length", "tokens", "frames")}
+        self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
+        self.cloze = None if split == "train" else ClozeBuilder(settings)
+
+    def add(self, document: Document, vocabulary: Vocabulary, frames: Inventory) -> None:
+        counts, settings = self.counts, self.settings
+        counts["read"] += 1
+        events = usable(document, settings, frames)
+        if not settings.keep_frameless:
+            counts["dropped_events"] += sum(event.frame not in frames for event in document.events)
+        if len(events) < settings.min_events:
+            counts["too_short"] += 1
+            return
+        if self.cloze is not None:
+            sequence = usable(document, settings, frames, most=settings.cloze_events)
+            self.cloze.add(document.id, [words_of(event, settings) for event in sequence])
+        words = vocabulary.word_ids(_words(events, settings))
+        known = [frames.id(event.frame) for event in events]
+        padding = settings.events - len(events)
+        self.columns["id"].append(document.id)
+        self.columns["length"].append(len(events))
+        self.columns["tokens"] += words + [0] * (4 * padding)
+        self.columns["frames"] += known + [-1] * padding
+        counts["documents"] += 1
+        counts["events"] += len(events)
+        counts["frameless_events"] += known.count(-1)
+        counts["unknown_words"] += words.count(vocabulary.unknown)
+
+    def rows(self) -> pa.RecordBatch:
+        layout = schema(self.settings.events)
+        arrays = []
+        for column in layout:
+            values = self.columns[column.name]
+            if pa.types.is_fixed_size_list(column.type):
+                flat = pa.array(values, column.type.value_type)
+                arrays.append(pa.FixedSizeListArray.from_arrays(flat, type=column.type))
+            else:
+                arrays.append(pa.array(values, column.type))
+        return pa.record_batch(arrays, schema=layout)
+
+
+Numbered = tuple[pa.RecordBatch, "Counter[str]", ClozeBuilder | None]
+
+
+def _numbered(
+    found: Iterable[Found], settings: PrepareSettings, vocabulary: Vocabulary, frames: Inventory
+) -> dict[Split, Numbered]:
+    numbers: dict[Split, _Numbers] = {}
+    for split, document in found:
+        if split not in numbers:
+            numbers[split] = _Numbers(split, settings)
+        numbers[split].add(document, vocabulary, frames)
+    return {split: (some.rows(), some.counts, some.cloze) for split, some in numbers.items()}
+
+
+class _SplitFile:
+    """One Arrow stream, written in blocks of the same size however the documents come."""
+
+    def __init__(self, path: Path, settings: PrepareSettings, files: ExitStack) -> None:
+        layout = schema(settings.events)
+        file = files.enter_context(pa.OSFile(str(path), "wb"))
+        self.writer = files.enter_context(pa.ipc.new_stream(file, layout))
+        self.waiting = layout.empty_table()
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self.waiting = pa.concat_tables([self.waiting, pa.Table.from_batches([rows])])
+        while len(self.waiting) >= ROWS:
+            self._write_block()
+
+    def _write_block(self) -> None:
+        block = self.waiting.slice(0, ROWS)
+        self.waiting = self.waiting.slice(ROWS)
+        # Copied, not cut out: the same documents give the same bytes, whatever they were cut from.
+        self.writer.write_table(block.take(pa.array(range(len(block)))).combine_chunks())
+
+    def finish(self) -> None:
+        if len(self.waiting):
+            self._write_block()
+
+
+def _write_splits(
+    passes: _Passes, folder: Path, settings: PrepareSettings, vocabulary: Vocabulary, frames: Inventory
+) -> tuple[dict[Split, dict[str, int]], dict[Split, ClozeBuilder]]:
+    """All documents, each file read once; returns what there was to count, and what gives cloze items."""
+    counts: dict[Split, Counter[str]] = {split: Counter(dict.fromkeys(COUNTS, 0)) for split in SPLITS}
+    builders: dict[Split, ClozeBuilder] = {s: ClozeBuilder(settings) for s in SPLITS if s != "train"}
+    work = partial(_numbered, settings=settings, vocabulary=vocabulary, frames=frames)
+    with ExitStack() as stack:
+        files = {split: _SplitFile(folder / f"{split}.arrow", settings, stack) for split in SPLITS}
+        for path in dict.fromkeys(passes.source.path(split) for split in SPLITS):
+            for part in passes.over(path, "writing", work):
+                for split, (rows, counted, cloze) in part.items():
+                    files[split].write(rows)
+                    counts[split].update(counted)
+                    if cloze is not None:
+                        builders[split].add_all(cloze)
+        for file in files.values():
+            file.finish()
+    return {split: dict(counted) for split, counted in counts.items()}, builders
 
 
 def _write_cloze(path: Path, builder: ClozeBuilder) -> int:
@@ -270,16 +313,3 @@ def _write_cloze(path: Path, builder: ClozeBuilder) -> int:
         path.parent.mkdir(exist_ok=True)
         write_cloze(path, items)
     return len(items)
-
-
-def _row(
-    id: str, events: Sequence[Event], settings: PrepareSettings, vocabulary: Vocabulary, frames: Inventory
-) -> dict[str, Any]:
-    padding = settings.events - len(events)
-    tokens = [token for event in events for token in vocabulary.word_ids(words_of(event, settings))]
-    return {
-        "id": id,
-        "length": len(events),
-        "tokens": tokens + [0] * (4 * padding),
-        "frames": [frames.id(event.frame) for event in events] + [-1] * padding,
-    }

@@ -6,6 +6,7 @@ import difflib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -89,7 +90,7 @@ class Vocabulary(Inventory):
     def unknown(self) -> int:
         return self._ids[UNKNOWN]
 
-    @property
+    @cached_property
     def lowercase(self) -> bool:
         """Whether its words were folded to lower case: then no other word can be known."""
         return all(name == name.lower() for name in self.names if name != MISSING)
@@ -103,4 +104,5 @@ class Vocabulary(Inventory):
         return self._ids.get(word, self.unknown)
 
     def word_ids(self, words: Iterable[str]) -> list[int]:
-        return [self.word_id(word) for word in words]
+        number, unknown = self._ids.get, self.unknown
+        return [number(word, unknown) for word in words]

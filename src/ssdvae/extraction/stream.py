@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
-import os
 import shutil
-import threading
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from ssdvae import __version__
-from ssdvae.config import StreamSettings, cores
+from ssdvae.config import StreamSettings
 from ssdvae.data.events import Document, document_to_record
 from ssdvae.data.files import atomic_write, explained, writing_text
 from ssdvae.data.readers import Skipped
 from ssdvae.errors import UserError
+from ssdvae.pool import chunked, pooled
 
 Task = tuple[str, Any]
 """Where a document stands, to be said if it is bad, and what it is to be made of."""
@@ -34,7 +31,7 @@ Task = tuple[str, Any]
 Work = Callable[[Any], tuple[Document, Mapping[str, int]]]
 """Makes a document of the second part of a task, and says what is to be counted beside its events.
 
-It is handed over to each process once, with all that it needs, so it must be possible to pickle it.
+It is pickled for the processes that share the work.
 """
 
 Progress = Callable[[Iterable["Chunk"]], Iterable["Chunk"]]
@@ -95,66 +92,14 @@ def stream(
     done = Streamed()
     with _Journal(out, header, done, skip_bad) as journal:
         rest = islice(tasks, done.read, None)
-        for result in progress(_results(iter(lambda: list(islice(rest, chunk)), []), work, jobs)):
+        advice = "what is done is kept: the same command goes on from there"
+        for result in progress(pooled(chunked(rest, chunk), partial(process, work=work), jobs, advice)):
             journal.write(result)
         if not done.counts["documents"]:
             first = f"\n{skip_bad.messages[0]}" if skip_bad and skip_bad.count else ""
             raise UserError(f"no document could be read from {', '.join(map(str, sources))}{first}")
         journal.finish()
     return done
-
-
-def _results(chunks: Iterator[list[Task]], work: Work, jobs: int) -> Iterator[Chunk]:
-    """Each chunk of tasks, done, in their order; whatever the number of processes."""
-    jobs = jobs or cores()
-    first = list(islice(chunks, 2))
-    if jobs == 1 or len(first) < 2:
-        # One chunk is done sooner than a process is started.
-        yield from (process(chunk, work) for chunk in chain(first, chunks))
-        return
-    # Fresh processes, not copies of this one, in which the threads of torch may be at work.
-    spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, spawn, initializer=_begin, initargs=(work,))
-    try:
-        waiting: deque[Future[Chunk]] = deque()
-        for chunk in chain(first, chunks):
-            waiting.append(pool.submit(_process_there, chunk))
-            # What waits is held in memory, so there is a limit to reading ahead.
-            if len(waiting) >= 3 * jobs:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    except BrokenProcessPool as error:
-        raise UserError(
-            "a process that shared the work died; is the memory full? then try fewer --jobs\n"
-            "what is done is kept: the same command goes on from there\n"
-            "(in a script of your own, make the call under: if __name__ == '__main__')"
-        ) from error
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-_work: Work
-"""What this process does, if it is one of the pool."""
-
-
-def _begin(work: Work) -> None:
-    """The start of a process of the pool."""
-    global _work
-    _work = work
-    # Nobody else tells it that the process it works for was killed; it would wait for work for ever.
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def _process_there(tasks: Sequence[Task]) -> Chunk:
-    return process(tasks, _work)
 
 
 def process(tasks: Sequence[Task], work: Work) -> Chunk:

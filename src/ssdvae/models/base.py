@@ -6,6 +6,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from ssdvae.models.decoder import Decoder, Plan, TiedLinear
 from ssdvae.models.latent import Sampler, SoftClusters, training_sampler
 from ssdvae.models.output import linear_cross_entropy
 from ssdvae.models.recurrent import WordReader, full_precision
+from ssdvae.models.sampled import Drawn, chances, draw, sampled_cross_entropy
 
 FILES = ("config.json", "model.safetensors", "vocab.json", "frames.json")
 
@@ -143,7 +145,7 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
     def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
         """log p(w_t | f, w_<t), 0 at padding, with latent variables drawn as in training."""
         plan = self.plan(batch, batch.observed, batch.mask, training_sampler(self.config), noise)
-        return self.log_probs(batch, plan)
+        return self.log_probs(batch, plan, noise=noise)
 
     def event_log_probs(self, batch: Batch) -> Float[Tensor, "B M"]:
         """log p of the words of each event, given those before; with latent variables, the likeliest ones.
@@ -153,11 +155,32 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         return self.word_log_probs(batch, Noise(torch.Generator(), len(batch))).sum(-1)
 
     def log_probs(
-        self, batch: Batch, plan: Plan, inputs: Float[Tensor, "B M 5 d"] | None = None
+        self,
+        batch: Batch,
+        plan: Plan,
+        inputs: Float[Tensor, "B M 5 d"] | None = None,
+        noise: Noise | None = None,
     ) -> Float[Tensor, "B M 4"]:
         """log p(w_t | plan, w_<t), 0 at padding; ``inputs`` are the words as the reader gives them."""
         reading = self.speaker(self.reader(batch.tokens) if inputs is None else inputs, plan)
-        return log_likelihood(self.speaker.w_out, reading.joined, batch)
+        return self.likelihood(reading.joined, batch, noise)
+
+    def likelihood(
+        self, joined: Float[Tensor, "B M 4 e"], batch: Batch, noise: Noise | None = None
+    ) -> Float[Tensor, "B M 4"]:
+        """What a decoder's reading makes of the words.
+
+        Exact, unless a model that is being trained has ``sampled_words``, and ``noise`` to draw them.
+        """
+        drawn = None
+        if self.training and noise is not None and self.config.sampled_words:
+            drawn = draw(self.word_chances, noise.generator)
+        return log_likelihood(self.speaker.w_out, joined, batch, drawn)
+
+    @cached_property
+    def word_chances(self) -> Float[Tensor, " V"]:
+        """How likely each word is drawn in a step of training that looks at some of them."""
+        return chances(self.vocabulary.counts, self.config.sampled_words)
 
     def begin(self, batch: Batch, plan: Plan) -> Float[Tensor, "L B h"]:
         """The decoder's state after the events of a batch without padding."""
@@ -273,9 +296,18 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
 
 
 def log_likelihood(
-    output: nn.Linear | TiedLinear, joined: Float[Tensor, "B M 4 e"], batch: Batch
+    output: nn.Linear | TiedLinear,
+    joined: Float[Tensor, "B M 4 e"],
+    batch: Batch,
+    drawn: Drawn | None = None,
 ) -> Float[Tensor, "B M 4"]:
-    """log softmax(output(joined))[word], computed only at real words; 0 at padding."""
+    """log softmax(output(joined))[word], computed only at real words; 0 at padding.
+
+    With ``drawn``, the sum over all words is estimated by that over some.
+    """
     rows, words = joined[batch.mask].flatten(0, 1), batch.tokens[batch.mask].flatten()
-    nll = linear_cross_entropy(rows, output.weight, output.bias, words)
+    if drawn is None:
+        nll = linear_cross_entropy(rows, output.weight, output.bias, words)
+    else:
+        nll = sampled_cross_entropy(rows, output.weight, output.bias, words, drawn)
     return nll.new_zeros(batch.tokens.shape).masked_scatter(batch.mask[..., None], -nll)

@@ -86,7 +86,7 @@ class HAQAE(EventModel):
         hidden, words = self.encoder(inputs, batch.mask), per_word(batch.mask)
         latents = self._latents(hidden, words)
         self.chosen = torch.stack([latent.code for latent in latents])
-        reconstruction = self.log_probs(batch, self._plan(latents), inputs).sum((1, 2))
+        reconstruction = self.log_probs(batch, self._plan(latents), inputs, noise).sum((1, 2))
         again = [self._ask(i, hidden.detach(), words, latents) for i in range(len(latents))]
         terms = {
             "codebook": sum_of(latent.codebook_loss() for latent in latents),

@@ -118,7 +118,7 @@ def _nll(rows: Tensor, weight: Tensor, bias: Tensor, target: Tensor, gradients: 
             top = higher
             kept.append((words, exponentials, higher))
         log_total = top + total.log()
-        nll[some] = log_total - _target_logits(x, weight, bias, target[some])
+        nll[some] = log_total - target_logits(x, weight, bias, target[some])
         if gradients:
             for words, exponentials, higher in kept:
                 gradients.add(some, words, exponentials, (higher - log_total).exp())
@@ -131,5 +131,5 @@ def _logits(rows: Tensor, weight: Tensor, bias: Tensor, space: Tensor) -> Tensor
     return full_precision(functional.linear(rows, weight.to(rows.dtype), bias.to(rows.dtype)))
 
 
-def _target_logits(rows: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> Tensor:
+def target_logits(rows: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> Tensor:
     return (full_precision(rows) * full_precision(weight[target])).sum(-1) + bias[target]

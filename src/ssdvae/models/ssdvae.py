@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.base import Beliefs, EventModel, Loss, log_likelihood
+from ssdvae.models.base import Beliefs, EventModel, Loss
 from ssdvae.models.decoder import GuidedDecoder, Plan
 from ssdvae.models.encoder import Encoder
 from ssdvae.models.latent import (
@@ -54,7 +54,7 @@ class SSDVAE(EventModel):
             posterior = self.encoder(
                 hidden, seen, self.frame_embedding, batch.observed, batch.mask, sampler, noise
             )
-            words, log_p = self._score(batch, posterior, inputs)
+            words, log_p = self._score(batch, posterior, inputs, noise)
             chains.append(
                 (
                     words.sum(1),
@@ -68,11 +68,15 @@ class SSDVAE(EventModel):
         return Loss(elbo.loss(self.config, batch.words, self.progress), vars(elbo))
 
     def _score(
-        self, batch: Batch, posterior: Posterior, inputs: Float[Tensor, "B M 5 d"]
+        self,
+        batch: Batch,
+        posterior: Posterior,
+        inputs: Float[Tensor, "B M 5 d"],
+        noise: Noise | None = None,
     ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B M F"]]:
         """log p(w | f) of each event, and log p(f_m | before) of all frames there."""
         reading = self.speaker(inputs, self._plan(posterior))
-        words = log_likelihood(self.speaker.w_out, reading.joined, batch)
+        words = self.likelihood(reading.joined, batch, noise)
         # What stands in the padding is not even multiplied by zero.
         ends = reading.ends.masked_fill(~batch.mask[..., None], 0)
         return words.sum(2), self.prior(posterior.sample, ends)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.data.events import Document, document_from_record, document_to_record
-from ssdvae.data.files import AnyPath, Report, atomic_write, text_lines, writing_text
+from ssdvae.data.files import AnyPath, Report, atomic_write, byte_lines, decoded, text_lines, writing_text
 from ssdvae.errors import DataError, Malformed
 
 EXPECTED = "one JSON document on each line"
@@ -16,8 +16,16 @@ EXPECTED = "one JSON document on each line"
 
 def read_jsonl(path: Path, report: Report) -> Iterator[Document]:
     """The documents of a file; blank lines are passed over."""
-    for number, text in filled_lines(path, report):
+    return parse_lines(path, byte_lines(path), report)
+
+
+def parse_lines(path: Path, lines: Iterable[tuple[int, bytes]], report: Report) -> Iterator[Document]:
+    """The documents on some lines of a file."""
+    for number, line in lines:
         try:
+            text = decoded(path, number, line)
+            if not text.strip():
+                continue
             document = parse_line(path, number, text)
         except DataError as error:
             report(error)

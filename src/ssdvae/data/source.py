@@ -1,0 +1,130 @@
+"""The documents of each split, from one file or several, read by as many processes as one likes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.data.events import Document
+from ssdvae.data.files import byte_lines, stop
+from ssdvae.data.readers import Skipped, guess_format, read_documents
+from ssdvae.data.readers.jsonl import parse_lines
+from ssdvae.pool import chunked, pooled
+
+BYTES = 2**22
+"""JSON lines that a process takes at once: they take about as long as a process takes to start."""
+
+DOCUMENTS = 4096
+"""Documents of other files that are taken at once."""
+
+Result = TypeVar("Result")
+
+Found = tuple[Split, Document]
+"""A document, and the split it is in."""
+
+
+@dataclass(frozen=True)
+class Part(Generic[Result]):
+    """What became of some documents of a file."""
+
+    read: int
+    bad: int
+    result: Result
+
+
+def split_of(id: str, settings: PrepareSettings) -> Split:
+    """The split of a document: by its name alone, so that it stays there when the file grows."""
+    draw = int.from_bytes(hashlib.blake2b(id.encode(), digest_size=8).digest(), "big") / 2**64
+    if draw < settings.valid_share:
+        return "valid"
+    return "test" if draw < settings.valid_share + settings.test_share else "train"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file to be split, or one for each split; read again for each thing that is counted or written."""
+
+    sources: Path | Mapping[Split, Path]
+    settings: PrepareSettings
+    format: str | None
+    skip_bad: bool
+
+    @property
+    def paths(self) -> list[Path]:
+        return [self.sources] if isinstance(self.sources, Path) else list(self.sources.values())
+
+    def path(self, split: Split) -> Path:
+        """The file of a split; without one of its own, validation is a share of the training file."""
+        if isinstance(self.sources, Path):
+            return self.sources
+        return self.sources.get(split) or self.sources["train"]
+
+    @cached_property
+    def without_test(self) -> PrepareSettings:
+        return replace(self.settings, test_share=0.0)
+
+    def splits(self, path: Path, id: str) -> list[Split]:
+        """Those that a document of that file is in: one, unless a file was named for two."""
+        if isinstance(self.sources, Path):
+            return [split_of(id, self.settings)]
+        named = [split for split in SPLITS if self.path(split) == path]
+        if "valid" in self.sources:
+            return named
+        drawn = split_of(id, self.without_test)
+        return [split for split in named if split in (drawn, "test")]
+
+    def read(
+        self, path: Path, work: Callable[[Iterable[Found]], Result], jobs: int
+    ) -> Iterator[Part[Result]]:
+        """What the work makes of the documents of a file, some at a time and in their order.
+
+        JSON lines are parsed where the work is done. Documents of other files are read by this process, which
+        does the work too: to hand them over would take as long.
+        """
+        if (self.format or guess_format(path)) == "jsonl":
+            lines = chunked(byte_lines(path), BYTES, lambda line: len(line[1]))
+            yield from pooled(lines, partial(_parsed, source=self, path=path, work=work), jobs)
+            return
+        skipped = Skipped()
+        documents = read_documents(path, self.format, skipped if self.skip_bad else None)
+        for chunk in chunked(documents, DOCUMENTS):
+            yield _part(chunk, skipped, self, path, work)
+            skipped.count = 0
+        yield _part([], skipped, self, path, work)  # what was bad after the last document
+
+
+def _parsed(
+    lines: list[tuple[int, bytes]], source: Source, path: Path, work: Callable[[Iterable[Found]], Result]
+) -> Part[Result]:
+    skipped = Skipped()
+    documents = parse_lines(path, lines, skipped if source.skip_bad else stop)
+    return _part(documents, skipped, source, path, work)
+
+
+def _part(
+    documents: Iterable[Document],
+    skipped: Skipped,
+    source: Source,
+    path: Path,
+    work: Callable[[Iterable[Found]], Result],
+) -> Part[Result]:
+    read = 0
+
+    def found() -> Iterator[Found]:
+        nonlocal read
+        for document in documents:
+            read += 1
+            for split in source.splits(path, document.id):
+                if not source.settings.single_events:
+                    yield split, document
+                    continue
+                for number, event in enumerate(document.events, start=1):
+                    yield split, Document(f"{document.id}#{number}", (event,))
+
+    result = work(found())
+    return Part(read, skipped.count, result)
