@@ -344,7 +344,11 @@ def test_a_stopped_annotation_ends_with_the_same_file(
     verbs = tmp_path / "verbs.csv"
     verbs.write_text("verb,frame,weight\nhit,Impact,3\nhit,Cause_harm,1\nwon,Win,1\n")
     words = ["annotate", str(source), "--frames", str(verbs), "--out", str(out), "--skip-bad"]
-    said = stopped_by(how, [*words, "--jobs", str(jobs)], out, entries=2, alone=alone)
+    for _ in range(5):  # on a busy machine it may be done before it is stopped
+        out.unlink(missing_ok=True)
+        said = stopped_by(how, [*words, "--jobs", str(jobs)], out, entries=2, alone=alone)
+        if not out.exists():
+            break
     assert not out.exists()
     if how == signal.SIGINT:
         assert said.endswith("interrupted\n")

@@ -226,6 +226,9 @@ def test_a_threshold_leaves_uncertain_events_latent(threshold: float, tmp_path: 
     assert done.framed + done.uncertain + done.unknown == 4
 
 
+USING = {"relation": "Using", "sub": "Fleeing", "sup": "Departing"}
+
+
 def test_learning_from_events_by_themselves_or_in_documents(tmp_path: Path) -> None:
     events = planted(30, 6)
     alone = [{"lemma": e.lemma, "verb": e.verb, "subj": e.subj, "obj": e.obj, "mod": e.mod} for e in events]
@@ -235,7 +238,7 @@ def test_learning_from_events_by_themselves_or_in_documents(tmp_path: Path) -> N
     assert list(read_events(tmp_path / "alone.jsonl")) == events
     assert list(read_events(tmp_path / "documents.jsonl")) == events
     (tmp_path / "more.json").write_text('{"ran": ["Fleeing"]}')
-    (tmp_path / "relations.json").write_text('[{"relation": "Using"}]')
+    (tmp_path / "relations.json").write_text(json.dumps([USING]))
     first = load_annotator(
         str(tmp_path / "alone.jsonl"),
         save=tmp_path / "saved",
@@ -247,7 +250,7 @@ def test_learning_from_events_by_themselves_or_in_documents(tmp_path: Path) -> N
     assert first.guess(story) == again.guess(story)
     assert isinstance(again, FrameClassifier)
     assert "Fleeing" in again.lexicon.frames["ran"]
-    assert again.relations == [{"relation": "Using"}]
+    assert again.relations == [USING]
     (tmp_path / "bad.jsonl").write_text('{"verb": "ran"}\n{"verb": 3}\n')
     with pytest.raises(DataError, match=r"bad\.jsonl, line 2: found 3 under 'verb'"):
         load_annotator(str(tmp_path / "bad.jsonl"))
