@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from ssdvae.extraction.stream import Chunk, Progress
@@ -46,7 +47,14 @@ def stopped_by(how: signal.Signals, words: list[str], out: Path, entries: int, a
     """Run a command, stop it (``alone``, or with its processes) after some entries; what it said."""
     journal = out.with_name(f".{out.name}.journal")
     command = [sys.executable, "-m", "ssdvae.cli", *words]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Tests that run in the background of a shell ignore Ctrl-C, and so would what they start.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         while not (journal.exists() and journal.read_bytes().count(b"\n") > entries):
             assert process.poll() is None, "it ended before it could be stopped"
