@@ -17,8 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from ssdvae.analysis import explain as explaining
 from ssdvae.analysis import generation
 from ssdvae.analysis.inference import InferredDocument, infer_documents
@@ -210,8 +208,7 @@ def _corpus(run: AnyPath, corpus: Corpus | AnyPath | None) -> Corpus:
 
 def _ready(run: EventModel | AnyPath) -> EventModel:
     """A model, on the fastest device."""
-    model = run if isinstance(run, EventModel) else load(run)
-    return model.to(torch.accelerator.current_accelerator(check_available=True) or "cpu")
+    return (run if isinstance(run, EventModel) else load(run)).on_fastest_device()
 
 
 def reproduce_paper(what: str, data: Corpus | AnyPath, out: AnyPath, **settings: Any) -> Reproduced:

@@ -60,12 +60,14 @@ class Settings:
         return cls.of({**preset(name), **changes})
 
     def __post_init__(self) -> None:
-        """Settings come from YAML and Python too, where nobody else has looked at the choices."""
+        """Settings come from YAML and Python too, where nobody else has looked at choices and paths."""
         for name, hint in get_type_hints(type(self)).items():
             if get_origin(hint) is Literal:
                 self._check(
                     name, getattr(self, name) in get_args(hint), f"one of {', '.join(get_args(hint))}"
                 )
+            elif Path in get_args(hint) and isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, Path(getattr(self, name)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as YAML and JSON have them."""
@@ -273,9 +275,6 @@ class TrainSettings(ModelSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("vectors", "relations"):
-            if isinstance(getattr(self, name), str):
-                object.__setattr__(self, name, Path(getattr(self, name)))
         self._check("observe", 0 <= self.observe <= 1, "a chance from 0 to 1")
         for name in ("batch", "epochs", "patience", "record_steps"):
             self._check(name, getattr(self, name) >= 1, "at least 1")
@@ -328,8 +327,6 @@ class EvaluateSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.cloze, str):
-            object.__setattr__(self, "cloze", Path(self.cloze))
         self._check("tasks", self.task_names <= set(TASKS), f"some of {', '.join(TASKS)}")
         for name in ("bound_samples", "eval_batch", "cloze_seeds"):
             self._check(name, getattr(self, name) >= 1, "at least 1")

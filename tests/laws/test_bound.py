@@ -40,7 +40,7 @@ def every_chain(model: SSDVAE, document: Batch) -> tuple[Tensor, Tensor]:
 
     posterior = model.posterior(copies, forced, noise(len(chains)))
     words, log_p = model._score(copies, posterior, model.reader(copies.tokens))
-    return words.sum(1) + posterior.chosen(log_p), posterior.log_q()
+    return (words + posterior.chosen(log_p)).sum(1), posterior.log_q()
 
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -20,7 +20,7 @@ from ssdvae.data.relations import KEYS, read_relations
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import DataError
 from ssdvae.models.latent import Elbo, Posterior
-from ssdvae.models.prior import MarkovPrior, UniformPrior, bigram_statistics, new_prior, relations_between
+from ssdvae.models.prior import FrameNetPrior, UniformPrior, bigram_statistics, new_prior, relations_between
 from tests.toys import FRAMES, noise, toy_batch, toy_ssdvae
 
 PRIORS = ("uniform", "markov", "framenet", "history")
@@ -80,7 +80,7 @@ def test_the_divergence_of_a_chain_is_that_by_enumeration() -> None:
     posterior = posterior_of(logits.expand(count, -1, -1), chains, mask)
     log_p = prior(chains, torch.zeros(count, EVENTS, 6).double())
     log_q = posterior.log_q()
-    exact = (log_q.exp() * (log_q - posterior.chosen(log_p))).sum()
+    exact = (log_q.exp() * (log_q - posterior.chosen(log_p).sum(1))).sum()
     by_steps = (log_q.exp() * posterior.divergence(log_p, latent)).sum()
     torch.testing.assert_close(by_steps, exact)
 
@@ -169,7 +169,7 @@ def test_bigrams_are_counted_where_both_are_observed_and_relatives_share_them() 
 
 def test_a_prior_of_full_rank_begins_with_the_frequencies() -> None:
     frames = torch.randint(0, 4, (200, 5))
-    prior = MarkovPrior(4, rank=4)
+    prior = FrameNetPrior(4, rank=4)
     prior.start_from(frames, [])
     start, frequency, odds = bigram_statistics(frames.numpy(), 4, [])
     after = prior.next(torch.eye(4), torch.zeros(4, 1)).detach()

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.config import REPRODUCED, ReproduceSettings, TrainSettings
+from ssdvae.config import REPRODUCED, EvaluateSettings, ReproduceSettings, TrainSettings
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
 from ssdvae.report.paper import paper_figures
+from ssdvae.reproduce.cell import RELEVANT
 from ssdvae.reproduce.grid import TARGETS, TASKS, Configuration, grid, rows_of
 from ssdvae.reproduce.tables import PAPER, columns_of, papers
 
@@ -124,3 +125,11 @@ def test_a_mistake_in_the_settings_names_the_flag(setting: str, value: object) -
 def test_cloze_files_have_names() -> None:
     settings = ReproduceSettings(cloze="nyt=data/val.txt, other/mine.txt")
     assert settings.cloze_files == {"nyt": Path("data/val.txt"), "mine": Path("other/mine.txt")}
+
+
+def test_a_measurement_answers_only_if_all_settings_of_its_task_are_the_same() -> None:
+    """Those that carry its name; a cloze with other frames is another cloze."""
+    for prefix, task in (("cloze_", "cloze"), ("bound_", "perplexity")):
+        mine = {name for name in EvaluateSettings.names() if name.startswith(prefix)}
+        assert mine
+        assert mine <= set(RELEVANT[task])

@@ -58,6 +58,12 @@ class Batch:
     observed: Int[Tensor, "B M"]
     mask: Bool[Tensor, "B M"]
 
+    @classmethod
+    def of_words(cls, tokens: Int[Tensor, "B M 4"]) -> Batch:
+        """Documents without padding, of which no frame is known."""
+        nothing = torch.full_like(tokens[..., 0], -1)
+        return cls(tokens, nothing, nothing, nothing < 0)
+
     def __len__(self) -> int:
         return len(self.tokens)
 

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch, Noise, generator, in_order
@@ -131,22 +133,26 @@ def _log_mean(log_probs: Array, left_out: NDArray[np.bool_]) -> Array:
 def _log_probs(
     model: EventModel, seeds: NDArray[np.int32], options: NDArray[np.int32], settings: EvaluateSettings
 ) -> Array:
-    """log p(option | seed), with the latent variables rolled out from the seed, or read off the option."""
-    if settings.cloze_frames == "read":
-        return _read_log_probs(model, seeds, options)
-    tokens = torch.from_numpy(options).long().to(model.device)
-    B, _, E = tokens.shape[:3]
-    nothing = torch.full((B, 1), -1, device=model.device)
-    seed = Batch(torch.from_numpy(seeds).long().to(model.device)[:, None], nothing, nothing, nothing < 0)
-    chain = nothing.expand(B, 1 + E)
-    plan = model.plan(seed, chain, chain < 0, mean, Noise(torch.Generator(), B))
-    return np.asarray(model.continuations(seed, plan, tokens).double().cpu())
+    """log p(option | seed)."""
+    score = _read if settings.cloze_frames == "read" else _foreseen
+    first, rest = (torch.from_numpy(words).long().to(model.device) for words in (seeds, options))
+    return np.asarray(score(model, first, rest).double().cpu())
 
 
-def _read_log_probs(model: EventModel, seeds: NDArray[np.int32], options: NDArray[np.int32]) -> Array:
-    items, count = options.shape[:2]
-    first = np.broadcast_to(seeds[:, None, None], (items, count, 1, options.shape[-1]))
-    tokens = torch.from_numpy(np.concatenate([first, options], axis=2)).long().flatten(0, 1).to(model.device)
-    nothing = torch.full(tokens.shape[:2], -1, device=model.device)
-    events = model.event_log_probs(Batch(tokens, nothing, nothing, nothing < 0))
-    return np.asarray(events[:, 1:].sum(1).view(items, count).double().cpu())
+def _foreseen(
+    model: EventModel, seeds: Int[Tensor, "B 4"], options: Int[Tensor, "B O E 4"]
+) -> Float[Tensor, "B O"]:
+    """With the latent variables of all events rolled out from the seed."""
+    seed = Batch.of_words(seeds[:, None])
+    chain = seed.observed.expand(-1, 1 + options.shape[2])
+    plan = model.plan(seed, chain, chain < 0, mean, Noise(torch.Generator(), len(seeds)))
+    return model.continuations(seed, plan, options)
+
+
+def _read(
+    model: EventModel, seeds: Int[Tensor, "B 4"], options: Int[Tensor, "B O E 4"]
+) -> Float[Tensor, "B O"]:
+    """With the latent variables read off seed and option, and paid for."""
+    first = seeds[:, None, None].expand(-1, options.shape[1], 1, -1)
+    documents = Batch.of_words(torch.cat([first, options], dim=2).flatten(0, 1))
+    return model.event_log_probs(documents)[:, 1:].sum(1).view(options.shape[:2])

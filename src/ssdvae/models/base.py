@@ -207,8 +207,7 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         state, tokens = self.begin(seeds, plan)[:, rows].contiguous(), options.flatten(0, 1)
         later = plan.rows(rows).after(seeds.mask.shape[1])
         joined = self.speaker.read(self.reader(tokens), state, later).joined
-        nothing = torch.full_like(tokens[..., 0], -1)
-        scored = Batch(tokens, nothing, nothing, nothing < 0)
+        scored = Batch.of_words(tokens)
         return log_likelihood(self.speaker.w_out, joined, scored).sum((1, 2)).view(options.shape[:2])
 
     @property
@@ -221,6 +220,9 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
     def word_embedding(self) -> nn.Embedding:
         """The table that pretrained vectors are put into."""
         return self.reader.words
+
+    def on_fastest_device(self) -> EventModel:
+        return self.to(torch.accelerator.current_accelerator(check_available=True) or "cpu")
 
     @property
     def device(self) -> torch.device:

@@ -132,8 +132,8 @@ class Decoder(nn.Module):
         """Of scoring whole documents, each with a plan of ``latents`` variables."""
         words = 4 * events * documents
         narrowing = 0 if self.narrow is None else linear_flops(self.narrow, words)
-        out = 2 * words * self.w_out.in_features * self.w_out.out_features
-        return gru_flops(self.gru, 5 * events * documents) + narrowing + out
+        reading = gru_flops(self.gru, 5 * events * documents)
+        return reading + narrowing + linear_flops(self.w_out, words)
 
 
 class GuidedDecoder(Decoder):

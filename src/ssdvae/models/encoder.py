@@ -58,13 +58,12 @@ class Encoder(nn.Module):
         words = per_word(mask)
         mean = hidden.masked_fill(~words[..., None], 0).sum(1) / words.sum(1, keepdim=True)
         previous = self.first(mean)
-        verbs = hidden.view(len(hidden), -1, 4, hidden.shape[-1])[:, :, 0]
-        own = verbs.masked_fill(~mask[..., None], 0).tanh()
+        own = self._own(hidden, mask)
         steps = []
         for m in range(chain.shape[1]):
             joined, attention = self.attention(self.w_in(previous)[:, None], hidden, words)
             joined = joined[:, 0]
-            if self.aligned and m < own.shape[1]:
+            if m < own.shape[1]:
                 joined = joined + own[:, m]
             raw_logits = full_precision(self.w_out(joined))
             logits = inject(raw_logits, observed[:, m])
@@ -75,6 +74,13 @@ class Encoder(nn.Module):
             torch.stack(part, dim=1) for part in zip(*steps, strict=True)
         )
         return Posterior(raw_logits, logits, sample, memory, attention, chain)
+
+    def _own(self, hidden: Float[Tensor, "B T h"], mask: Bool[Tensor, "B K"]) -> Float[Tensor, "B K2 h"]:
+        """tanh(h_m) of each event that was read, if frames know their events; else of none."""
+        if not self.aligned:
+            return hidden[:, :0]
+        verbs = hidden.view(len(hidden), -1, 4, hidden.shape[-1])[:, :, 0]
+        return verbs.masked_fill(~mask[..., None], 0).tanh()
 
     def flops(self, documents: int, events: int) -> int:
         """Of one chain, words not read."""

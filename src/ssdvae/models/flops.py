@@ -6,13 +6,24 @@ what is multiplied twice, or at padding.
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 from torch import nn
+
+
+@runtime_checkable
+class Product(Protocol):
+    """A layer that multiplies rows by a matrix."""
+
+    in_features: int
+    out_features: int
+
 
 TRAINING = 3
 """How often a forward pass fits in a step: each product has two gradients, of its own size each."""
 
 
-def linear_flops(layer: nn.Linear, rows: int) -> int:
+def linear_flops(layer: Product, rows: int) -> int:
     return 2 * rows * layer.in_features * layer.out_features
 
 

@@ -86,7 +86,7 @@ class HAQAE(EventModel):
         hidden, words = self.encoder(inputs, batch.mask), per_word(batch.mask)
         latents = self._latents(hidden, words)
         self.chosen = torch.stack([latent.code for latent in latents])
-        reconstruction = self.log_probs(batch, self._plan(latents), inputs, noise).sum((1, 2))
+        reconstruction = self.log_probs(batch, self._plan(vectors(latents)), inputs, noise).sum((1, 2))
         again = [self._ask(i, hidden.detach(), words, latents) for i in range(len(latents))]
         terms = {
             "codebook": sum_of(latent.codebook_loss() for latent in latents),
@@ -122,16 +122,16 @@ class HAQAE(EventModel):
         noise: Noise,
     ) -> Plan:
         """Always the same number of variables: they stand for the document, not for its events."""
-        return self._plan(self._read(batch))
+        return self._plan(vectors(self._read(batch)))
 
     def imagined(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
         even = self.root.new_zeros(size, self.config.codes)
         codes = torch.stack([sampler(even, noise).to(book) @ book for book in self.codebooks], dim=1)
-        return Plan(self.widen(codes), torch.ones(codes.shape[:2], dtype=torch.bool, device=codes.device))
+        return self._plan(codes)
 
     def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
         """log p(w | z) + log p(z) − log q(z | w), with a uniform prior over codes and log q = 0."""
-        words = self.log_probs(batch, self._plan(self._read(batch))).sum((1, 2))
+        words = self.log_probs(batch, self._plan(vectors(self._read(batch)))).sum((1, 2))
         return (words - self.config.latents * math.log(self.config.codes))[None]
 
     def infer(self, batch: Batch) -> Beliefs:
@@ -182,9 +182,12 @@ class HAQAE(EventModel):
         query: Tensor = self.queries[i](hidden, words, parent)
         return query
 
-    def _plan(self, latents: list[Quantized]) -> Plan:
-        vectors = self.widen(torch.stack([latent.vector for latent in latents], dim=1))
-        return Plan(vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device))
+    def _plan(self, codes: Float[Tensor, "B N d"]) -> Plan:
+        return Plan(self.widen(codes), torch.ones(codes.shape[:2], dtype=torch.bool, device=codes.device))
+
+
+def vectors(latents: list[Quantized]) -> Float[Tensor, "B N d"]:
+    return torch.stack([latent.vector for latent in latents], dim=1)
 
 
 def sum_of(terms: Iterable[Float[Tensor, " B"]]) -> Float[Tensor, " B"]:

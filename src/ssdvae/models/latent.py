@@ -149,11 +149,11 @@ class Posterior:
 
     def log_q(self) -> Float[Tensor, " B"]:
         """log q(f | w) of hard samples."""
-        return self.chosen(self.logits.log_softmax(-1))
+        return self.chosen(self.logits.log_softmax(-1)).sum(1)
 
-    def chosen(self, log_p: Float[Tensor, "B M F"]) -> Float[Tensor, " B"]:
-        """The log-probability of hard samples."""
-        return ((log_p * self.sample).sum(-1) * self.mask).sum(1)
+    def chosen(self, log_p: Float[Tensor, "B M F"]) -> Float[Tensor, "B M"]:
+        """The log-probability of hard samples; 0 at padding."""
+        return (log_p * self.sample).sum(-1) * self.mask
 
     def divergence(
         self, log_p: Float[Tensor, "B M F"], observed: Int[Tensor, "B M"], free: float = 0.0

@@ -45,6 +45,10 @@ class Prior(nn.Module):
         """log p(next | frame), where that is all that the next frame depends on."""
         return None
 
+    def start_from(self, frames: Int[Tensor, "N M"], related: Sequence[tuple[str, int, int]]) -> None:
+        """What a prior takes from the observed frames (−1: none) of the training split and from relations."""
+        return
+
     def forward(self, sample: Float[Tensor, "B M F"], ends: Float[Tensor, "B M h"]) -> Float[Tensor, "B M F"]:
         """At each event of a chain."""
         first = self.first(len(sample))[:, None]
@@ -87,9 +91,13 @@ class MarkovPrior(Prior):
         frames = torch.eye(len(self.start), device=self.start.device)
         return self.next(frames, frames)
 
+
+class FrameNetPrior(MarkovPrior):
+    """A Markov prior that begins with what is known of frames."""
+
     @torch.no_grad()
     def start_from(self, frames: Int[Tensor, "N M"], related: Sequence[tuple[str, int, int]]) -> None:
-        """Begin with the frequencies of observed frames (−1: none), smoothed along FrameNet's relations."""
+        """Begin with the frequencies of observed frames, smoothed along FrameNet's relations."""
         start, frequency, log_odds = bigram_statistics(frames.numpy(), len(self.start), related)
         u, s, v = torch.linalg.svd(torch.from_numpy(log_odds))
         rank, root = len(self.coming), s.sqrt()
@@ -123,7 +131,8 @@ def new_prior(settings: ModelSettings, frames: int) -> Prior:
         return UniformPrior(frames)
     if settings.prior == "history":
         return HistoryPrior(frames, settings.hidden)
-    return MarkovPrior(frames, settings.prior_rank)
+    kind = FrameNetPrior if settings.prior == "framenet" else MarkovPrior
+    return kind(frames, settings.prior_rank)
 
 
 def bigram_statistics(

@@ -25,7 +25,7 @@ from ssdvae.models.latent import (
     mode,
     training_sampler,
 )
-from ssdvae.models.prior import MarkovPrior, new_prior, relations_between
+from ssdvae.models.prior import new_prior, relations_between
 
 
 class SSDVAE(EventModel):
@@ -82,8 +82,7 @@ class SSDVAE(EventModel):
         return words.sum(2), self.prior(posterior.sample, ends)
 
     def start_from(self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]) -> None:
-        if isinstance(self.prior, MarkovPrior) and self.config.prior == "framenet":
-            self.prior.start_from(observed, relations_between(relations, self.frames))
+        self.prior.start_from(observed, relations_between(relations, self.frames))
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
         drawn = self.encoder.flops(documents, events) + self.speaker.flops(documents, events, events)
@@ -150,7 +149,7 @@ class SSDVAE(EventModel):
         for _ in range(samples):
             posterior = self._chain(hidden, batch, exact, noise)
             words, log_p = self._score(batch, posterior, inputs)
-            log_weights.append(words.sum(1) + posterior.chosen(log_p) - posterior.log_q())
+            log_weights.append((words + posterior.chosen(log_p)).sum(1) - posterior.log_q())
         return importance_bounds(torch.stack(log_weights))
 
     def event_log_probs(self, batch: Batch) -> Float[Tensor, "B M"]:
@@ -159,7 +158,7 @@ class SSDVAE(EventModel):
         hidden = self.encoder.read(inputs, batch.mask)
         posterior = self._chain(hidden, batch, mode, Noise(torch.Generator(), len(batch)))
         words, log_p = self._score(batch, posterior, inputs)
-        return words + (log_p * posterior.sample).sum(-1) * batch.mask
+        return words + posterior.chosen(log_p)
 
     def infer(self, batch: Batch) -> Beliefs:
         """The greedy chain."""

@@ -17,8 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-import torch
-
 from ssdvae import __version__
 from ssdvae.analysis.attention import Look, attention_summary
 from ssdvae.config import EvaluateSettings, ExplainSettings, TrainSettings
@@ -34,7 +32,7 @@ from ssdvae.training.train import resume, train
 RELEVANT: dict[str, tuple[str, ...]] = {
     "perplexity": ("bound_samples", "eval_batch", "eval_seed"),
     "frames": ("eval_batch",),
-    "cloze": ("cloze_seeds", "eval_batch", "eval_seed"),
+    "cloze": ("cloze_seeds", "cloze_frames", "eval_batch", "eval_seed"),
     "attention": ("eval_batch",),
 }
 """The settings on which the figures of each task depend."""
@@ -111,8 +109,7 @@ def make(job: Job) -> None:
     weights = _weights(run.folder)
     done = job.measured(weights)
     if missing := [wanted for wanted in job.wanted if wanted not in done]:
-        corpus, model = Corpus(job.corpus), EventModel.read(run.folder)
-        model.to(torch.accelerator.current_accelerator(check_available=True) or "cpu")
+        corpus, model = Corpus(job.corpus), EventModel.read(run.folder).on_fastest_device()
         for wanted in missing:
             write_scores(run.folder, _measure(model, weights, corpus, wanted, job.measuring))
 
