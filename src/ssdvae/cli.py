@@ -193,7 +193,7 @@ def prepare(args: Namespace) -> None:
         format=args.format,
         skip_bad=args.skip_bad,
         jobs=StreamSettings.of(vars(args)).jobs,
-        progress=lambda parts, label: counted(parts, label, size=lambda part: part.read),
+        progress=lambda parts, label, total: counted(parts, label, lambda part: part.read, total),
     )
     manifest = corpus.manifest
     for split, counts in manifest["splits"].items():

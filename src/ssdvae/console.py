@@ -30,15 +30,19 @@ def say(message: str) -> None:
 
 
 def counted(
-    items: Iterable[Item], label: str, size: Callable[[Item], int] = lambda item: 1
+    items: Iterable[Item],
+    label: str,
+    size: Callable[[Item], int] = lambda item: 1,
+    total: int | None = None,
 ) -> Iterator[Item]:
-    """Items going by, whose number is not known beforehand; each may count for several."""
+    """Items going by, whose number need not be known beforehand; each may count for several."""
     if not console.is_terminal:
         yield from items
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed:,.0f}"))
+    known = () if total is None else (BarColumn(), TimeRemainingColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed:,.0f}"), *known)
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(label, total=None)
+        task = progress.add_task(label, total=total)
         pending, shown = 0, time.monotonic()
         for place, item in enumerate(items):
             yield item

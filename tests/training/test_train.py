@@ -53,6 +53,22 @@ def test_two_processes_take_the_step_that_one_takes(corpus: Corpus, tmp_path: Pa
                 assert theirs[key] == pytest.approx(mine[key], rel=1e-4), f"{name} {key}"
 
 
+def test_relations_of_framenet_come_from_a_file_or_are_asked_for(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(name: str) -> None:
+        raise UserError(f"the corpus {name} is not installed")
+
+    monkeypatch.setattr("ssdvae.extraction.framenet.open_framenet", absent)
+    settings = dataclasses.replace(SETTINGS, epochs=1, prior="framenet", objective="bound")
+    with pytest.raises(UserError, match="--relations FILE"):
+        train(corpus, tmp_path / "without", settings)
+    assert not (tmp_path / "without").exists()
+    one, other = corpus.frames.names[:2]
+    (tmp_path / "relations.json").write_text(json.dumps([{"relation": "Precedes", "sub": one, "sup": other}]))
+    train(corpus, tmp_path / "with", dataclasses.replace(settings, relations=tmp_path / "relations.json"))
+
+
 def test_training_lowers_the_loss_and_records_every_term(corpus: Corpus, tmp_path: Path) -> None:
     run = train(corpus, tmp_path / "run", dataclasses.replace(SETTINGS, epochs=4, learning_rate=0.02))
     records = run.metrics()

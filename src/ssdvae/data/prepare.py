@@ -33,7 +33,7 @@ ROWS = 4096
 COUNTS = ["read", "documents", "too_short", "events", "dropped_events", "frameless_events", "unknown_words"]
 """What the manifest says of each split."""
 
-Progress = Callable[[Iterable[Part[Any]], str], Iterable[Part[Any]]]
+Progress = Callable[[Iterable[Part[Any]], str, int | None], Iterable[Part[Any]]]
 """Shows that documents go by."""
 
 Result = TypeVar("Result")
@@ -63,17 +63,20 @@ def words_of(event: Event, settings: PrepareSettings) -> Words:
 
 
 class _Passes:
-    """Goes over the documents, with a word on what for; counts what was bad, the last time at each file."""
+    """Goes over the documents, with a word on what for; counts them, and what was bad, at each file."""
 
     def __init__(self, source: Source, jobs: int, progress: Progress) -> None:
         self.source, self.jobs, self.progress = source, jobs, progress
         self.skipped: dict[str, int] = {}
+        self.documents: dict[Path, int] = {}  # how many to expect, of a file that was read before
 
     def over(self, path: Path, label: str, work: Callable[[Iterable[Found]], Result]) -> Iterator[Result]:
-        bad = 0
-        for part in self.progress(self.source.read(path, work, self.jobs), label):
-            bad += part.bad
+        read = bad = 0
+        parts = self.source.read(path, work, self.jobs)
+        for part in self.progress(parts, label, self.documents.get(path)):
+            read, bad = read + part.read, bad + part.bad
             yield part.result
+        self.documents[path] = read
         if self.source.skip_bad:
             self.skipped[str(path)] = bad
 
@@ -86,7 +89,7 @@ def prepare(
     format: str | None = None,
     skip_bad: bool = False,
     jobs: int = 1,
-    progress: Progress = lambda parts, _: parts,
+    progress: Progress = lambda parts, label, documents: parts,
 ) -> Corpus:
     """Write a corpus folder from one file, split by document id, or from one file for each split;
 

@@ -112,7 +112,14 @@ def _relations(settings: TrainSettings) -> Sequence[Relation]:
         return read_relations(settings.relations)
     from ssdvae.extraction.framenet import open_framenet, relations  # an extra
 
-    return relations(open_framenet("framenet"))
+    try:
+        return relations(open_framenet("framenet"))
+    except UserError as error:
+        raise UserError(
+            "--prior framenet needs the relations between frames, and FrameNet is not installed\n"
+            "give them by --relations FILE, or: pip install 'ssdvae[framenet]' and "
+            "python -m nltk.downloader framenet_v17"
+        ) from error
 
 
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
