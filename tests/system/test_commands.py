@@ -83,6 +83,7 @@ def test_evaluate_keeps_its_figures_with_what_is_needed_to_trust_them(
     first = json.loads(capsys.readouterr().out)
     assert main([*common, "--tasks=cloze", "--cloze", str(tmp_path / "mine.txt")]) == 0
     assert main([*common, "--tasks=perplexity", "--split=test"]) == 0
+    assert main([*common, "--tasks=cloze", "--cloze-frames=read"]) == 0
     kept = json.loads((tmp_path / "run" / "scores.json").read_text())
     assert [(m["task"], m["data"]) for m in kept] == [
         ("perplexity", "valid"),
@@ -90,6 +91,7 @@ def test_evaluate_keeps_its_figures_with_what_is_needed_to_trust_them(
         ("cloze", "valid"),
         ("cloze", str(tmp_path / "mine.txt")),
         ("perplexity", "test"),
+        ("cloze", "valid, frames read"),
     ]
     manifest = json.loads((folder / "corpus" / "manifest.json").read_text())
     by_name = {(m["task"], m["data"]): m for m in kept}

@@ -29,7 +29,7 @@ class Measurement:
     """Figures, and what is needed to trust them and to make them again."""
 
     task: str
-    data: str  # the split, or the file
+    data: str  # the split, or the file; and how it was scored, if not as usual
     sha256: str  # of what was measured on
     items: int
     settings: dict[str, Any]  # seeds, samples, batch
@@ -76,6 +76,8 @@ def measure(
         task = ClozeTask.of(read_cloze(path), model.vocabulary, corpus.lowercase)
         result = score_cloze(model, task, settings, tick)
         name = settings.split if settings.cloze is None else str(settings.cloze)
+        # Beside the usual measurement, not in its place.
+        name += ", frames read" if settings.cloze_frames == "read" else ""
         keep("cloze", name, sha256(path), len(task), result.summary(settings.eval_seed))
         if details is not None:
             write_records(details, result.details())
