@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -11,14 +11,11 @@ import torch
 
 from ssdvae.analysis.beliefs import infer_frames
 from ssdvae.data.batches import Batch
-from ssdvae.data.events import Document, Event, folded
+from ssdvae.data.events import Document, Event, event_to_record, folded
 from ssdvae.models.base import Beliefs, EventModel
 
 EVENTS = 20
 """Events of an ordinary document, at most: fewer documents are read at once where one is longer."""
-
-
-EVENT_FIELDS = tuple(field.name for field in fields(Event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +67,9 @@ class InferredDocument:
 
 
 def _as_given(event: Event) -> dict[str, Any]:
-    """All that is known of an event: ``asdict``, which takes longer than to infer a frame, by hand."""
-    record = {("gold" if name == "frame" else name): getattr(event, name) for name in EVENT_FIELDS}
-    record["origin"] = event.origin and asdict(event.origin)
-    return record
+    """An event as files have it, its own frame under the name ``gold``."""
+    record = event_to_record(event)
+    return {("gold" if name == "frame" else name): value for name, value in record.items()}
 
 
 def numbered(

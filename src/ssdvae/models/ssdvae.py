@@ -78,8 +78,11 @@ class SSDVAE(EventModel):
         reading = self.speaker(inputs, self._plan(posterior))
         words = self.likelihood(reading.joined, batch, noise)
         # What stands in the padding is not even multiplied by zero.
-        ends = reading.ends.masked_fill(~batch.mask[..., None], 0)
-        return words.sum(2), self.prior(posterior.sample, ends)
+        ends, sample = reading.ends.masked_fill(~batch.mask[..., None], 0), posterior.sample
+        if self.config.objective == "paper":
+            # The prior is fitted beside, and nothing else is to learn from that.
+            ends, sample = ends.detach(), sample.detach()
+        return words.sum(2), self.prior(sample, ends)
 
     def start_from(self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]) -> None:
         self.prior.start_from(observed, relations_between(relations, self.frames))
