@@ -35,6 +35,7 @@ from ssdvae.config import (
     Split,
     TrainSettings,
 )
+from ssdvae.console import say
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event, event_from_text
@@ -156,7 +157,11 @@ def evaluate(
     path = None if details is None else Path(details)
     measured = measuring.measure(model, weights, corpus, chosen, details=path, tick=tick)
     if folder.is_dir():
-        measuring.write_scores(folder, measured)
+        try:
+            measuring.write_scores(folder, measured)
+        except UserError as error:
+            # The figures are worth more than the file.
+            say(f"the scores are not kept: {error}")
     return measuring.flat(measured)
 
 

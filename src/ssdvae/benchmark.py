@@ -123,7 +123,9 @@ def _evaluation(model: EventModel, documents: Documents, settings: BenchmarkSett
     while True:
         batch = collate(documents, rows).to(model.device)
         if model.decoder is None:
-            model.infer(batch)
+            beliefs = model.infer(batch)
+            assert beliefs is not None
+            beliefs.log_q.sum().item()  # waits for a GPU
         else:
             noise = Noise(generator(settings.seed, "evaluate"), len(batch))
             model.word_log_probs(batch, noise).sum().item()

@@ -334,6 +334,7 @@ class EvaluateSettings(Settings):
         self._check("tasks", self.task_names <= set(TASKS), f"some of {', '.join(TASKS)}")
         for name in ("bound_samples", "eval_batch", "cloze_seeds"):
             self._check(name, getattr(self, name) >= 1, "at least 1")
+        self._check("eval_seed", self.eval_seed >= 0, "0 or more")
 
 
 @dataclass(frozen=True, kw_only=True)

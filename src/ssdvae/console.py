@@ -18,6 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 console = Console(stderr=True, highlight=False)
 
@@ -64,11 +65,12 @@ def bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
 
 def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table whose first columns are names and whose other columns are figures."""
-    shown = Table(title=title, title_justify="left")
+    # As text: what stands in brackets may be a word of the data, and is no markup.
+    shown = Table(title=Text(title), title_justify="left")
     for name in head:
-        shown.add_column(name)
+        shown.add_column(Text(name))
     for row in rows:
-        shown.add_row(*row)
+        shown.add_row(*map(Text, row))
     return shown
 
 
@@ -116,6 +118,7 @@ class TrainingDisplay:
     def validation(self, record: dict[str, Any], best: bool) -> None:
         perplexity, accuracy = record.get("ppl"), record.get("frame_accuracy")
         figures = [] if perplexity is None else [f"ppl {perplexity:.2f}"]
+        figures += [f"bound {record['ppl_bound']:.2f}"] if "ppl_bound" in record else []
         figures += [] if accuracy is None else [f"frames {accuracy:.1%}"]
         self.say(
             f"epoch {record['epoch']:g}  step {record['step']}  train loss {record['train_loss']:.2f}"

@@ -18,7 +18,15 @@ from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from ssdvae.data import files
-from ssdvae.data.files import atomic_write, byte_lines, open_bytes, sha256, text_lines, writing_text
+from ssdvae.data.files import (
+    atomic_write,
+    byte_lines,
+    new_folder,
+    open_bytes,
+    sha256,
+    text_lines,
+    writing_text,
+)
 from ssdvae.errors import DataError, UserError
 from tests.disks import small_disk
 
@@ -244,3 +252,20 @@ def test_the_mode_is_that_of_any_new_file(tmp_path: Path) -> None:
     with atomic_write(tmp_path / "a"):
         pass
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_folder_has_its_name_when_it_is_complete(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "deep" / "out") as folder:
+        (folder / "a").write_text("a")
+        assert not (tmp_path / "deep" / "out").exists()
+        with (
+            pytest.raises(UserError, match="another process is making"),
+            new_folder(tmp_path / "deep" / "out"),
+        ):
+            pass
+        assert (folder / "a").exists()
+    assert (tmp_path / "deep" / "out" / "a").read_text() == "a"
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["out"]
+    with pytest.raises(ZeroDivisionError), new_folder(tmp_path / "deep" / "other"):
+        raise ZeroDivisionError
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["out"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -311,3 +313,29 @@ def test_bad_rows_of_a_table_are_counted_wherever_they_are(tmp_path: Path, small
         path.write_text("\n".join(["id,verb,subj,obj,mod,frame", *rows[:place], *bad, *rows[place:]]) + "\n")
         corpus = prepare(path, tmp_path / f"out{place}", skip_bad=True)
         assert corpus.manifest["skipped"] == {str(path): 1}
+
+
+def test_a_split_that_is_none_is_refused(sources: dict[Split, Path], tmp_path: Path) -> None:
+    odd: Any = {"train": sources["train"], "dev": sources["valid"], "test": sources["test"]}
+    with pytest.raises(UserError, match="no split 'dev'; there are: train, valid, test"):
+        prepare(odd, tmp_path / "out")
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_read(
+    sources: dict[Split, Path], tmp_path: Path
+) -> None:
+    def never(*_: object) -> Any:
+        raise AssertionError("a file was read")
+
+    with pytest.raises(UserError, match="cannot write"):
+        prepare(sources, sources["test"] / "out", progress=never)
+
+
+def test_a_source_may_have_a_name_that_is_no_text(sources: dict[Split, Path], tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"K\xf6ln.jsonl")
+    try:
+        sources["train"].rename(odd)
+    except OSError:
+        pytest.skip("this disk has text for names")
+    corpus = prepare({**sources, "train": odd}, tmp_path / "out")
+    assert corpus.manifest["sources"][0]["path"] == str(odd)

@@ -13,11 +13,12 @@ import pytest
 
 from ssdvae.cli import main
 from ssdvae.config import ExtractSettings
-from ssdvae.data.readers import read_documents
+from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.errors import UserError
 from ssdvae.extraction import extract as module
 from ssdvae.extraction.extract import CHUNK, extract
 from ssdvae.extraction.parsed import to_document
+from ssdvae.extraction.stream import Chunk, Streamed, _Journal
 from tests.extraction.stopping import Stopped, damage, go_on, leftovers, stop_after, stopped_by
 from tests.extraction.trees import CONSTRUCTIONS, conllu_lines
 
@@ -196,3 +197,29 @@ def test_a_place_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
     source = corpus(tmp_path / "a.conllu", 1)
     with pytest.raises(UserError, match="cannot write"):
         extract([source], tmp_path / "nowhere" / "out.jsonl")
+
+
+def test_two_at_the_same_file_are_not_let_in(tmp_path: Path) -> None:
+    with _Journal(tmp_path / "out.jsonl", {}, Streamed(), None) as first:
+        first.write(Chunk(1, ("one",), {}, ()))
+        with (
+            pytest.raises(UserError, match="another process is writing"),
+            _Journal(tmp_path / "out.jsonl", {}, Streamed(), None),
+        ):
+            pass
+        first.write(Chunk(1, ("two",), {}, ()))
+        first.finish()
+    assert (tmp_path / "out.jsonl").read_text() == "one\ntwo\n"
+
+
+def test_a_journal_knows_the_size_of_its_file_after_a_stop(tmp_path: Path) -> None:
+    """Also where lines were cut off that had not been entered, and nothing came after them."""
+    out, bad = tmp_path / "out.jsonl", Chunk(1, (), {}, ("bad",))
+    with _Journal(out, {}, Streamed(), None) as journal:
+        journal.write(Chunk(1, ("one",), {}, ()))
+        journal.lines.write(b"written and not entered\n")
+    with _Journal(out, {}, Streamed(), Skipped()) as journal:
+        journal.write(bad)
+    done = Streamed()
+    with _Journal(out, {}, done, Skipped()):
+        assert done.resumed == 2

@@ -177,7 +177,7 @@ def test_the_paper_by_its_own_figures(split: str, supported: set[int]) -> None:
             row = joined(p.observe)
         for value in (p.mean - p.deviation, p.mean, p.mean + p.deviation):
             measured.add(row, p.figure, value, CORPUS if p.data == "wiki" else p.data)
-    found = {v.number: v for v in verdicts(Evidence(measured, OBSERVED, ["nyt"]))}
+    found = {v.number: v for v in verdicts(Evidence(measured, OBSERVED, [CORPUS, "nyt"]))}
     assert {n for n in range(1, 7) if found[n].verdict == SUPPORTED} == supported
     assert found[2].verdict == NOT_SUPPORTED
     (haqae,) = [p.evidence for p in CLAIMS[1][1](Evidence(measured, OBSERVED)) if p.holds is False]
@@ -185,3 +185,13 @@ def test_the_paper_by_its_own_figures(split: str, supported: set[int]) -> None:
     assert "ε = 0.7." in haqae
     assert "on nyt" in found[3].evidence
     assert {found[7].verdict, found[8].verdict} == {NOT_MEASURED}
+
+
+def test_a_corpus_without_a_cloze_is_judged_by_other_files() -> None:
+    measured = Measured()
+    for (row, figure), value in supporting().items():
+        measured.add(row, figure, value, "nyt" if figure.startswith("cloze") else CORPUS)
+    found = {v.number: v.verdict for v in verdicts(Evidence(measured, OBSERVED, ["nyt"]))}
+    assert set(found.values()) == {SUPPORTED}
+    without = {v.number: v.verdict for v in verdicts(Evidence(measured, OBSERVED, []))}
+    assert without[4] == NOT_MEASURED

@@ -15,6 +15,7 @@ from ssdvae.models import MODELS
 from ssdvae.report.paper import paper_figures
 from ssdvae.reproduce.cell import RELEVANT
 from ssdvae.reproduce.grid import TARGETS, TASKS, Configuration, grid, rows_of
+from ssdvae.reproduce.measured import CORPUS
 from ssdvae.reproduce.tables import PAPER, columns_of, papers
 
 PAPERS = ReproduceSettings()
@@ -34,7 +35,7 @@ def test_a_table_has_the_rows_of_the_paper_and_no_other(table: str) -> None:
 def test_every_figure_of_the_paper_stands_in_one_place(table: str, split: str) -> None:
     """With the cloze of the New York Times, which is one more file here."""
     settings = ReproduceSettings(split=split, cloze="nyt=some.txt")  # type: ignore[arg-type]
-    columns = [column for column in columns_of(table, settings) if column.paper]
+    columns = [column for column in columns_of(table, settings.split, [CORPUS, "nyt"]) if column.paper]
     shown = [p for row in rows_of(table, settings) for c in columns if (p := papers(table, row, c, settings))]
     theirs = [p for p in paper_figures() if (p.table, p.split) == (PAPER[table], split)]
     assert len(shown) == len(theirs)

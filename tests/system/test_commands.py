@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -11,9 +12,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
 
 import ssdvae
 from ssdvae.cli import main
+from ssdvae.console import table
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.single import single_events
 from tests.system.mistakes import assert_is_a_message
 
 KEYS = {"ppl", "ppl_official", "ppl_bound", "frame_accuracy", "words", "documents"}
@@ -197,6 +202,7 @@ MISTAKES = {
     "settings for a resumed run": ("train --resume RUN --epochs 9", "takes nothing else"),
     "an odd name": ("world out.csv", ".jsonl"),
     "no documents": ("world out.jsonl --documents 0", "at least 1"),
+    "a seed below zero": ("evaluate RUN --eval-seed -1", "--eval-seed"),
     "an unknown task": ("evaluate RUN --tasks cloze,poetry", "perplexity, frames, cloze"),
     "no such cloze file": ("evaluate RUN --tasks cloze --cloze nowhere.txt", "nowhere.txt"),
     "a bad cloze file": ("evaluate RUN --tasks cloze --cloze bad.txt", "bad.txt, line 2"),
@@ -249,3 +255,46 @@ def test_bad_lines_are_counted_on_request(tmp_path: Path, capsys: pytest.Capture
     assert main(words) == 0
     assert "line 2" in capsys.readouterr().err
     assert len((tmp_path / "good.jsonl").read_text().splitlines()) == 1
+
+
+def test_scores_keep_corpora_and_runs_apart(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shutil.copytree(folder / "run", tmp_path / "run")
+    (run / "scores.json").unlink(missing_ok=True)
+    single = single_events(Corpus(folder / "corpus"), tmp_path / "single")
+    common = ["evaluate", str(run), "--tasks=perplexity", "--bound-samples=1", "--json"]
+    assert main(common) == main([*common, "--corpus", str(single.folder)]) == 0
+    assert len(json.loads((run / "scores.json").read_text())) == 2
+    other = shutil.copytree(run, tmp_path / "other")
+    config = yaml.safe_load((other / "config.yaml").read_text())
+    (other / "config.yaml").write_text(yaml.safe_dump({**config, "corpus": str(single.folder)}))
+    capsys.readouterr()
+    assert main(["scores", str(run), str(run), str(other), "--markdown"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("perplexity, valid") == 2
+    assert shown.count("| 1 |") == 4
+    assert "±" not in shown
+
+
+def test_figures_that_cannot_be_kept_are_shown(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shutil.copytree(folder / "run", tmp_path / "run")
+    (run / "scores.json").unlink(missing_ok=True)
+    (run / "scores.json").mkdir()
+    assert main(["evaluate", str(run), "--tasks=frames", "--json"]) == 0
+    said = capsys.readouterr()
+    assert "frame_accuracy" in json.loads(said.out)
+    assert "not kept" in said.err
+    # What can be known beforehand is said before the work is done.
+    assert main(["evaluate", str(run), "--details", str(tmp_path / "nowhere" / "d.jsonl")]) == 2
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_words_in_tables_are_no_markup() -> None:
+    shown = Console(file=io.StringIO(), width=200)
+    shown.print(table("a [b] title", ["[head]"], [["[edit] :heart: [/b]"]]))
+    assert isinstance(shown.file, io.StringIO)
+    for text in ("a [b] title", "[head]", "[edit] :heart: [/b]"):
+        assert text in shown.file.getvalue()

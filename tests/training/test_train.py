@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +14,18 @@ import yaml
 from safetensors.torch import load_file
 
 import ssdvae
-from ssdvae.config import TrainSettings
+from ssdvae.config import SPLITS, PrepareSettings, Split, TrainSettings
 from ssdvae.data.batches import Noise, epoch_batches, generator, hide, share
 from ssdvae.data.corpus import Corpus
+from ssdvae.data.events import Document, Event
 from ssdvae.data.files import atomic_write
+from ssdvae.data.prepare import prepare
+from ssdvae.data.readers import write_jsonl
 from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.models import MODELS
 from ssdvae.training.runs import Run
-from ssdvae.training.train import train
+from ssdvae.training.train import resume, train
 from tests.training import several
 from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, launch
 
@@ -193,3 +197,28 @@ def test_steps_are_counted_as_the_settings_say(uninterrupted: Run) -> None:
     assert [r["step"] for r in uninterrupted.metrics() if r["split"] == "valid"] == [
         PER_EPOCH * (epoch + 1) for epoch in range(EPOCHS)
     ]
+
+
+def test_a_classifier_that_cannot_be_judged_says_so(tmp_path: Path) -> None:
+    event = Event("met", "she", None, "in", "Meeting")
+    known = [Document(f"d{i}", (event, event)) for i in range(8)]
+    unknown = [Document("u", (dataclasses.replace(event, frame=None),))]
+    for name, documents in (("train", known), ("valid", unknown), ("test", known)):
+        write_jsonl(tmp_path / f"{name}.jsonl", documents)
+    files: dict[Split, Path] = {split: tmp_path / f"{split}.jsonl" for split in SPLITS}
+    corpus = prepare(files, tmp_path / "corpus", PrepareSettings(keep_frameless=True))
+    settings = dataclasses.replace(SETTINGS, model="rnnlm-classifier", observe=1.0, epochs=1)
+    with pytest.raises(UserError, match="no event of the validation split has a known frame"):
+        train(corpus, tmp_path / "run", settings)
+
+
+def test_a_run_whose_corpus_has_moved_is_gone_on_with(corpus: Corpus, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(corpus.folder, tmp_path / "corpus"))
+    train(Corpus(moved), tmp_path / "run", dataclasses.replace(SETTINGS, epochs=1))
+    Run(tmp_path / "run").checkpoint_path.unlink()
+    (tmp_path / "run" / "metrics.jsonl").unlink()  # killed between the first two files that it wrote
+    moved.rename(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="cannot read"):
+        resume(tmp_path / "run")
+    assert resume(tmp_path / "run", tmp_path / "elsewhere").state().finished
+    assert Run(tmp_path / "run").metrics()

@@ -122,7 +122,7 @@ class ClusterSums:
             self.model.vocabulary,
             self.model.frames,
             _beta(self.w_frames, self.states, self.slot_counts.sum(1)),
-            _beta(self.w_words, self.memory, self.frame_counts),
+            _beta(self.w_words(), self.memory, self.frame_counts),
             *(counts.numpy() for counts in (self.slot_counts, self.frame_counts, self.confusion)),
         )
 

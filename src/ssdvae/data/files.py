@@ -12,6 +12,7 @@ import json
 import lzma
 import os
 import secrets
+import shutil
 import struct
 import zipfile
 import zlib
@@ -84,6 +85,38 @@ def _explanation(error: OSError, path: Path, action: str) -> UserError:
             near = difflib.get_close_matches(path.name, os.listdir(path.parent), n=3)
             hint = f"did you mean {' or '.join(near)}?" if near else hint
     return UserError(f"cannot {action} {path}: {what}" + (f"\n{hint}" if hint else ""))
+
+
+def lock(file: IO[Any], busy: str) -> None:
+    """Hold a file while it is open, here or in a process that inherits it; ``busy`` is said if it is held."""
+    try:
+        import fcntl
+    except ImportError:  # not a Unix: two at once are not noticed
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise UserError(busy) from error
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill. It gets its name when it is complete; if that fails, nothing is left of it."""
+    temporary, held = (path.with_name(f".{path.name}.{kind}") for kind in ("tmp", "lock"))
+    with contextlib.ExitStack() as stack:
+        with explained(path, "write"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock(
+                stack.enter_context(open(held, "w")),
+                f"another process is making {path}\nwait for it, or choose another --out",
+            )
+            stack.callback(held.unlink, missing_ok=True)
+            stack.callback(shutil.rmtree, temporary, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir()
+        yield temporary
+        with explained(path, "write"):
+            temporary.rename(path)
 
 
 def open_bytes(path: AnyPath, archives: bool = False) -> IO[bytes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -20,7 +19,7 @@ from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.cloze import ClozeBuilder, write_cloze
 from ssdvae.data.corpus import FORMAT, Corpus, schema
 from ssdvae.data.events import Document, Event, Words, folded
-from ssdvae.data.files import explained, sha256
+from ssdvae.data.files import explained, new_folder, sha256
 from ssdvae.data.source import Found, Part, Source, split_of
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
@@ -103,6 +102,8 @@ def prepare(
     if settings.single_events:
         settings = replace(settings, events=1, min_events=1, cloze_items=0)
     needed: tuple[Split, ...] = ("train", "test")
+    if not isinstance(sources, Path) and (unknown := [name for name in sources if name not in SPLITS]):
+        raise UserError(f"no split {unknown[0]!r}; there are: {', '.join(SPLITS)}")
     if not isinstance(sources, Path) and (missing := [split for split in needed if split not in sources]):
         raise UserError(
             f"no file for the split {missing[0]!r}; give one file to be split, or one for training, one for "
@@ -114,12 +115,9 @@ def prepare(
     hashes = {str(path): sha256(path) for path in source.paths}
     passes = _Passes(source, jobs, progress)
 
-    frames, vocabulary = _count(passes, settings)
-    temporary = out.with_name(f".{out.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    with explained(out, "write"):
-        temporary.mkdir(parents=True)
-        try:
+    with new_folder(out) as temporary:
+        frames, vocabulary = _count(passes, settings)
+        with explained(out, "write"):
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
             counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
@@ -145,11 +143,9 @@ def prepare(
                 },
             }
             (temporary / "manifest.json").write_text(
-                json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+                json.dumps(manifest, indent=2) + "\n",  # escaped: a path need not be text
+                encoding="utf-8",
             )
-            temporary.rename(out)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
     return Corpus(out)
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ssdvae import __version__
 from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.corpus import FORMAT, Corpus, schema
-from ssdvae.data.files import explained, sha256
+from ssdvae.data.files import explained, new_folder, sha256
 from ssdvae.errors import UserError
 
 
@@ -28,37 +28,30 @@ def single_events(corpus: Corpus, out: Path) -> Corpus:
         if [source["sha256"] for source in made.manifest["sources"]] != [corpus.fingerprint]:
             raise UserError(f"{out} was made from another corpus than {corpus.folder}\nchoose another folder")
         return made
-    temporary = out.with_name(f".{out.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    with explained(out, "write"):
-        temporary.mkdir(parents=True)
-        try:
-            for name in ("vocab.json", "frames.json"):
-                shutil.copyfile(corpus.folder / name, temporary / name)
-            counts = {split: _write_split(corpus, split, temporary / f"{split}.arrow") for split in SPLITS}
-            settings = PrepareSettings.of(corpus.manifest["settings"]).to_dict()
-            manifest = {
-                **corpus.manifest,
-                "format": FORMAT,
-                "version": __version__,
-                "sources": [{"path": str(corpus.folder), "sha256": corpus.fingerprint}],
-                "settings": {
-                    **settings,
-                    "single_events": True,
-                    "events": 1,
-                    "min_events": 1,
-                    "cloze_items": 0,
-                },
-                "splits": counts,
-                "cloze": dict.fromkeys(("valid", "test"), 0),
-                "skipped": {},
-                "sha256": {p.name: sha256(p) for p in sorted(temporary.iterdir())},
-            }
-            text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-            (temporary / "manifest.json").write_text(text, encoding="utf-8")
-            temporary.rename(out)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+    with new_folder(out) as temporary, explained(out, "write"):
+        for name in ("vocab.json", "frames.json"):
+            shutil.copyfile(corpus.folder / name, temporary / name)
+        counts = {split: _write_split(corpus, split, temporary / f"{split}.arrow") for split in SPLITS}
+        settings = PrepareSettings.of(corpus.manifest["settings"]).to_dict()
+        manifest = {
+            **corpus.manifest,
+            "format": FORMAT,
+            "version": __version__,
+            "sources": [{"path": str(corpus.folder), "sha256": corpus.fingerprint}],
+            "settings": {
+                **settings,
+                "single_events": True,
+                "events": 1,
+                "min_events": 1,
+                "cloze_items": 0,
+            },
+            "splits": counts,
+            "cloze": dict.fromkeys(("valid", "test"), 0),
+            "skipped": {},
+            "sha256": {p.name: sha256(p) for p in sorted(temporary.iterdir())},
+        }
+        text = json.dumps(manifest, indent=2) + "\n"
+        (temporary / "manifest.json").write_text(text, encoding="utf-8")
     return Corpus(out)
 
 

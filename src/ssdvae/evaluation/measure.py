@@ -56,6 +56,9 @@ def measure(
     path = _cloze_file(model, corpus, settings) if "cloze" in settings.task_names else None
     if details is not None and path is None:
         raise UserError("--details writes the scores of cloze items, and no cloze is to be measured")
+    if details is not None:
+        with atomic_write(details):  # better refused now than after all the work
+            pass
     done = []
 
     def keep(task: str, data: str, digest: str, items: int, scores: dict[str, Any]) -> None:
@@ -102,8 +105,7 @@ def flat(measurements: Iterable[Measurement]) -> dict[str, Any]:
 
 def write_scores(folder: Path, measurements: Iterable[Measurement]) -> None:
     """Keep measurements in a run folder; one of the same task and data takes the place of the older."""
-    kept = {(m.task, m.data): m for m in read_scores(folder)}
-    kept |= {(m.task, m.data): m for m in measurements}
+    kept = {(m.task, m.data, m.sha256): m for m in (*read_scores(folder), *measurements)}
     with atomic_write(folder / FILE) as path:
         path.write_text(json.dumps([asdict(m) for m in kept.values()], indent=2) + "\n", encoding="utf-8")
 

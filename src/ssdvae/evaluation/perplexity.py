@@ -71,14 +71,13 @@ class Tally:
         """The sum over processes."""
         return Tally(**{name: reduce(value) for name, value in vars(self).items()})
 
-    def scores(self) -> dict[str, Any]:
+    def scores(self, speaks: bool) -> dict[str, Any]:
         """``ppl`` over the words; ``ppl_official`` counts separators too, which cost nothing;
 
         ``ppl_bound`` is the one to compare between models: ``ppl`` of a latent-variable model conditions on
-        frames read off the very words it predicts.
+        frames read off the very words it predicts. ``speaks``: whether words were scored at all.
         """
-        speaks, bounded = bool(self.nats > 0), bool((self.bound_nats > 0).all()) and len(self.bound_nats) > 0
-        by_samples = [_exp(nats / self.words) for nats in self.bound_nats] if bounded else []
+        by_samples = [_exp(nats / self.words) for nats in self.bound_nats]
         scores: dict[str, Any] = {
             "ppl": _exp(self.nats / self.words) if speaks else None,
             "ppl_official": _exp(self.nats / (self.words + self.separators)) if speaks else None,
@@ -169,4 +168,4 @@ def evaluate(
             look(beliefs, batch)
         tick(len(batch))
     model.train(training)
-    return total.reduced(reduce).scores()
+    return total.reduced(reduce).scores(speaks)

@@ -77,16 +77,17 @@ class Row:
 
 def summarize(folders: Sequence[Path]) -> list[Row]:
     """A row for each configuration, task and data; runs of the same configuration are averaged."""
-    runs = [(folder, Run(folder).config()[1], read_scores(folder)) for folder in folders]
-    for folder, _, measured in runs:
+    folders = list({folder.resolve(): folder for folder in folders}.values())
+    runs = [(folder, *Run(folder).config(), read_scores(folder)) for folder in folders]
+    for folder, _, _, measured in runs:
         if not measured:
             raise UserError(f"{folder} was not measured yet: ssdvae evaluate {folder}")
-    names = differing([settings for _, settings, _ in runs])
+    names = differing([settings for _, _, settings, _ in runs])
     rows: dict[tuple[Any, ...], Row] = {}
-    for _, settings, measured in runs:
+    for _, corpus, settings, measured in runs:
         differs = {name: getattr(settings, name) for name in names}
         for m in measured:
-            key = (settings.model, *map(str, differs.values()), m.task, m.data, m.sha256)
+            key = (settings.model, corpus, *map(str, differs.values()), m.task, m.data, m.sha256)
             row = rows.setdefault(key, Row(settings, differs, m.task, m.data, m.sha256, {}))
             for name in FIGURES[m.task]:
                 if m.scores.get(name) is not None:
@@ -102,8 +103,8 @@ def differing(settings: Sequence[TrainSettings]) -> list[str]:
 
 def score_tables(rows: Sequence[Row]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
     """A table for each task and data: its title, its head and its lines."""
-    for task, data in dict.fromkeys((row.task, row.data) for row in rows):
-        mine = [row for row in rows if (row.task, row.data) == (task, data)]
+    for task, data, digest in dict.fromkeys((row.task, row.data, row.sha256) for row in rows):
+        mine = [row for row in rows if (row.task, row.data, row.sha256) == (task, data, digest)]
         head = ["model", *mine[0].differs, "runs", *FIGURES[task]]
         lines = [
             [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ from typing import IO, Any
 from ssdvae import __version__
 from ssdvae.config import StreamSettings
 from ssdvae.data.events import Document, document_to_record
-from ssdvae.data.files import atomic_write, explained, writing_text
+from ssdvae.data.files import atomic_write, explained, lock, writing_text
 from ssdvae.data.readers import Skipped
 from ssdvae.errors import UserError
 from ssdvae.pool import chunked, pooled
@@ -134,15 +135,18 @@ class _Journal:
         self.part, self.path = (out.with_name(f".{out.name}.{kind}") for kind in ("part", "journal"))
 
     def __enter__(self) -> _Journal:
-        entries = self._entries()
-        for entry in entries:
-            self._count(entry["read"], entry["counts"], entry["errors"])
-        self.done.resumed = self.done.read
         self._files = contextlib.ExitStack()
         with explained(self.out, "write"):
             # Opened for writing without emptying it, made if it is not there.
             self.lines: IO[bytes] = self._files.enter_context(open(self.part, "ab"))
+            lock(self.lines, f"another process is writing {self.out}\nwait for it, or choose another --out")
+        entries = self._entries()
+        for entry in entries:
+            self._count(entry["read"], entry["counts"], entry["errors"])
+        self.done.resumed = self.done.read
+        with explained(self.out, "write"):
             self.lines.truncate(entries[-1]["size"] if entries else 0)
+            self.lines.seek(0, os.SEEK_END)
             # Written anew: its last line may have been cut in the middle.
             self.journal: IO[str] = self._files.enter_context(open(self.path, "w", encoding="utf-8"))
             for record in (self.header, *entries):

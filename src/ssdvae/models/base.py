@@ -40,6 +40,12 @@ class Loss:
     terms: dict[str, Float[Tensor, " B"]]
 
 
+def fastest_device() -> torch.device:
+    """A GPU if there is one; not Apple's, which has no doubles to take sums in."""
+    found = torch.accelerator.current_accelerator(check_available=True)
+    return torch.device("cpu") if found is None or found.type == "mps" else found
+
+
 @dataclass(frozen=True)
 class Beliefs:
     """What a model takes its latent variables to be, each given the likeliest value of the one before.
@@ -222,7 +228,7 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         return self.reader.words
 
     def on_fastest_device(self) -> EventModel:
-        return self.to(torch.accelerator.current_accelerator(check_available=True) or "cpu")
+        return self.to(fastest_device())
 
     @property
     def device(self) -> torch.device:

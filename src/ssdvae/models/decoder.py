@@ -80,7 +80,6 @@ class Decoder(nn.Module):
         else:
             self.w_out = nn.Linear(settings.hidden, reader.words.num_embeddings)
 
-    @property
     def output_matrix(self) -> Float[Tensor, "V h"]:
         """What turns ``join`` into logits, the bias aside."""
         return self.w_out.weight if self.narrow is None else self.w_out.weight @ self.narrow.weight

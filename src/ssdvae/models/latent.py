@@ -197,7 +197,7 @@ class SoftClusters:
     log_q: Float[Tensor, "B M F"]
     frame_embedding: Float[Tensor, "F e"]  # E^F
     w_frames: Float[Tensor, "F h"]  # W_out
-    w_words: Float[Tensor, "V e"]  # Ŵ_out
+    w_words: Callable[[], Float[Tensor, "V e"]]  # Ŵ_out, a product of two where word vectors are tied
 
     @property
     def states(self) -> Float[Tensor, "B T h"]:

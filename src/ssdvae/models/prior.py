@@ -38,8 +38,13 @@ class Prior(nn.Module):
         """Of the first event of ``size`` scripts."""
 
     @abstractmethod
-    def next(self, previous: Float[Tensor, "*B F"], end: Float[Tensor, "*B h"]) -> Float[Tensor, "*B F"]:
-        """After a frame, and after the words of its event, in which the decoder ended with state ``end``."""
+    def next(
+        self, *, previous: Float[Tensor, "*B F"] | None = None, end: Float[Tensor, "*B h"] | None = None
+    ) -> Float[Tensor, "*B F"]:
+        """After a frame, or after the words of its event, in which the decoder ended with state ``end``;
+
+        each prior asks for one of the two.
+        """
 
     def transitions(self) -> Float[Tensor, "F F"] | None:
         """log p(next | frame), where that is all that the next frame depends on."""
@@ -52,7 +57,7 @@ class Prior(nn.Module):
     def forward(self, sample: Float[Tensor, "B M F"], ends: Float[Tensor, "B M h"]) -> Float[Tensor, "B M F"]:
         """At each event of a chain."""
         first = self.first(len(sample))[:, None]
-        return torch.cat([first, self.next(sample[:, :-1], ends[:, :-1])], dim=1)
+        return torch.cat([first, self.next(previous=sample[:, :-1], end=ends[:, :-1])], dim=1)
 
 
 class UniformPrior(Prior):
@@ -66,7 +71,8 @@ class UniformPrior(Prior):
     def first(self, size: int) -> Tensor:
         return self.uniform.expand(size, -1)
 
-    def next(self, previous: Tensor, end: Tensor) -> Tensor:
+    def next(self, *, previous: Tensor | None = None, end: Tensor | None = None) -> Tensor:
+        assert previous is not None
         return self.uniform.expand(previous.shape)
 
 
@@ -84,12 +90,13 @@ class MarkovPrior(Prior):
     def first(self, size: int) -> Tensor:
         return self.start.log_softmax(-1).expand(size, -1)
 
-    def next(self, previous: Tensor, end: Tensor) -> Tensor:
+    def next(self, *, previous: Tensor | None = None, end: Tensor | None = None) -> Tensor:
+        assert previous is not None
         return (previous.to(self.leaving) @ self.leaving @ self.coming + self.frequency).log_softmax(-1)
 
     def transitions(self) -> Tensor:
         frames = torch.eye(len(self.start), device=self.start.device)
-        return self.next(frames, frames)
+        return self.next(previous=frames)
 
 
 class FrameNetPrior(MarkovPrior):
@@ -122,7 +129,8 @@ class HistoryPrior(Prior):
     def first(self, size: int) -> Tensor:
         return self.start.log_softmax(-1).expand(size, -1)
 
-    def next(self, previous: Tensor, end: Tensor) -> Tensor:
+    def next(self, *, previous: Tensor | None = None, end: Tensor | None = None) -> Tensor:
+        assert end is not None
         return full_precision(self.w_next(end)).log_softmax(-1)
 
 

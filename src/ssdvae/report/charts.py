@@ -172,7 +172,7 @@ def _legend(series: Sequence[Series]) -> Html:
 
 def stack(label: str, rows: Sequence[tuple[str, Sequence[tuple[str, float]]]], unit: str) -> Html:
     """Bars made of parts, one bar for each row; the parts have the same names in all of them."""
-    longest = max(sum(value for _, value in parts) for _, parts in rows)
+    longest = max(sum(value for _, value in parts) for _, parts in rows) or 1.0
     bars = []
     for row, (name, parts) in enumerate(rows):
         top, start = TOP + 48 * row, LEFT / 2

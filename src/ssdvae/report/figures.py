@@ -142,7 +142,7 @@ def latent_use(runs: Sequence[Reported], split: Split) -> Html:
             table("Collapse diagnostics, in nats for each latent variable", head, rows),
             tag(
                 "p",
-                "KL is from the uniform prior, and is what the bound pays for each variable.",
+                "KL is from the uniform prior; under that prior it is what the bound pays for each variable.",
                 class_="note",
             ),
         ]

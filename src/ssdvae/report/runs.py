@@ -30,7 +30,7 @@ class Reported:
     @property
     def best(self) -> dict[str, Any] | None:
         """The validation that the saved model is from."""
-        return min(self.curve, key=lambda record: float(record["ppl"]), default=None)
+        return min(self.curve, key=lambda record: float(record.get("ppl_bound", record["ppl"])), default=None)
 
     def sentence(self, error: UserError) -> str:
         """What went wrong with the run: the first line, without the folders that only its owner knows."""

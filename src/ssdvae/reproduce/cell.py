@@ -102,7 +102,8 @@ def make(job: Job) -> None:
     """Train and measure, as far as that was not done before."""
     run = Run(job.run)
     if run.config_path.is_file():
-        resume(run.folder)
+        if not run.state().finished:
+            resume(run.folder, job.corpus)
     else:
         _clear(run.folder)
         train(Corpus(job.corpus), run.folder, job.training)

@@ -79,9 +79,11 @@ Point = tuple[float, Estimate]
 class Evidence:
     """The measured figures, as the claims ask for them."""
 
-    def __init__(self, measured: Measured, observed: Sequence[float], cloze: Sequence[str] = ()) -> None:
+    def __init__(
+        self, measured: Measured, observed: Sequence[float], cloze: Sequence[str] = (CORPUS,)
+    ) -> None:
         self.measured, self.observed = measured, observed
-        self.cloze = cloze  # names of further cloze files
+        self.cloze = cloze  # names of the cloze data
 
     def estimate(self, row: Configuration, figure: str, data: str = CORPUS) -> Estimate | None:
         spread = self.measured.get(row, figure, data)
@@ -179,13 +181,14 @@ def _above_in_cloze(e: Evidence, figure: str, what: str) -> list[Part]:
             row.label,
             higher=True,
         )
-        for data in (CORPUS, *e.cloze)
+        for data in e.cloze
         for row in (RNNLM, RNNLM_ROLE, HAQAE)
     ]
 
 
 def middle_and_high(e: Evidence) -> list[Part]:
-    return [_best_in_the_middle(e.points(ours, "cloze_nll")), _best_when_high(e.points(ours, "ppl_official"))]
+    cloze = e.points(ours, "cloze_nll", e.cloze[0]) if e.cloze else []
+    return [_best_in_the_middle(cloze), _best_when_high(e.points(ours, "ppl_official"))]
 
 
 def _best_in_the_middle(points: Sequence[Point]) -> Part:

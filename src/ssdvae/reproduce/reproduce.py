@@ -184,7 +184,7 @@ class _Outcome:
         """Write all tables, of whatever is finished."""
         settings = self.context.settings
         measured = read_measured(self.jobs, settings.cloze_files)
-        found = verdicts(Evidence(measured, settings.observed, list(settings.cloze_files)))
+        found = verdicts(Evidence(measured, settings.observed, self.context.cloze))
         tables = all_tables(self.names, measured, found, self.context)
         folder = self.out / "tables"
         folder.mkdir(exist_ok=True)

@@ -6,7 +6,6 @@ standard input, which closes with the sweep, saves a checkpoint and stops.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -22,8 +21,8 @@ from typing import IO
 import torch
 
 from ssdvae.config import cores
-from ssdvae.data.files import explained
-from ssdvae.errors import UserError
+from ssdvae.data.files import explained, lock
+from ssdvae.models.base import fastest_device
 from ssdvae.reproduce.cell import Job
 from ssdvae.reproduce.grid import Cell
 from ssdvae.reproduce.progress import Progress
@@ -45,7 +44,7 @@ def environments(jobs: int, cells: int) -> list[Environment]:
         gpus = visible.split(",") if visible else [str(n) for n in range(torch.cuda.device_count())]
         count = min(jobs or len(gpus), cells)
         return [{"CUDA_VISIBLE_DEVICES": gpus[n % len(gpus)]} for n in range(count)]
-    count = min(jobs or (1 if torch.accelerator.is_available() else cores()), cells)
+    count = min(jobs or (cores() if fastest_device().type == "cpu" else 1), cells)
     # Who has chosen a number of threads has a reason.
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // max(1, count)))
     return [{"OMP_NUM_THREADS": threads} for _ in range(count)]
@@ -56,17 +55,11 @@ def alone(folder: Path) -> Iterator[int]:
     """Refuse a folder in which another sweep, or a cell of one, is still at work; yields what to hand on."""
     with explained(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = open(folder / ".lock", "w")  # noqa: SIM115  # closed below
-    with lock:
-        try:
-            # The lock goes when the last process that has the file open ends, in whatever way.
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UserError(
-                f"another sweep is at work in {folder}, or its cells are still stopping\n"
-                "wait for it, or choose another --out"
-            ) from error
-        yield lock.fileno()
+        file = open(folder / ".lock", "w")  # noqa: SIM115  # closed below
+    with file:
+        busy = f"another sweep is at work in {folder}, or its cells are still stopping"
+        lock(file, f"{busy}\nwait for it, or choose another --out")
+        yield file.fileno()
 
 
 @dataclass

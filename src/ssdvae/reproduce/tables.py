@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ssdvae.config import ReproduceSettings, TrainSettings
+from ssdvae.config import ReproduceSettings, Split, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.evaluation.summary import Spread, digits
 from ssdvae.report.overview import NAMES
@@ -57,6 +57,11 @@ class Context:
     corpus: Corpus
 
     @property
+    def cloze(self) -> list[str]:
+        """The cloze data that there are: the corpus's own, if it has items, and further files."""
+        return [CORPUS] * self.corpus.has_cloze(self.settings.split) + list(self.settings.cloze_files)
+
+    @property
     def setup(self) -> str:
         """What was trained on what, in a sentence."""
         manifest, t = self.corpus.manifest, self.training
@@ -78,8 +83,8 @@ class Column:
     paper: bool = False  # whether the paper has it
 
 
-def columns_of(table: str, settings: ReproduceSettings) -> list[Column]:
-    """The figures of a table; those that the paper has come twice, first the paper's."""
+def columns_of(table: str, split: Split, cloze: Sequence[str]) -> list[Column]:
+    """The figures of a table, with these cloze data; those of the paper come twice, first its own."""
     if table == "perplexity":
         columns = [Column("ppl_official", NAMES["ppl_official"]), *_plain("ppl", "ppl_bound")]
     elif table == "ablation":
@@ -87,7 +92,7 @@ def columns_of(table: str, settings: ReproduceSettings) -> list[Column]:
     elif table == "cloze":
         columns = [
             Column(figure, f"{data}, {NAMES[figure].removeprefix('accuracy ')}", data)
-            for data in (CORPUS, *settings.cloze_files)
+            for data in cloze
             for figure in ("cloze_nll", "cloze_pmi")
         ]
     elif table == "frames":
@@ -100,7 +105,7 @@ def columns_of(table: str, settings: ReproduceSettings) -> list[Column]:
         columns = [Column(figure, heading) for figure, heading in STEPS.items()]
     result = []
     for column in columns:
-        if any(_is_papers(p, table, column, settings.split) for p in paper_figures()):
+        if any(_is_papers(p, table, column, split) for p in paper_figures()):
             result.append(Column(column.figure, f"{column.heading}, paper", column.data, paper=True))
             column = Column(column.figure, f"{column.heading}, ours", column.data)
         result.append(column)
@@ -129,7 +134,7 @@ def papers(table: str, row: Configuration, column: Column, settings: ReproduceSe
 def score_table(table: str, measured: Measured, context: Context) -> Table:
     """One row for each configuration."""
     settings = context.settings
-    columns = columns_of(table, settings)
+    columns = columns_of(table, settings.split, context.cloze)
     rows: list[Row] = []
     for row in rows_of(table, settings):
         found = [None if c.paper else measured.get(row, c.figure, c.data) for c in columns]

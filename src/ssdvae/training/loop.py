@@ -18,7 +18,7 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.memory import keep_freed_memory
 from ssdvae.models import model_class
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import EventModel, fastest_device
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def new_accelerator(settings: TrainSettings) -> Accelerator:
     # Accelerate remembers the precision of the first run in this interpreter and refuses any other.
     AcceleratorState._reset_state()
     # Several processes without a GPU find each other only when told that the CPU is meant.
-    return Accelerator(mixed_precision=settings.precision, cpu=not torch.accelerator.is_available())
+    return Accelerator(mixed_precision=settings.precision, cpu=fastest_device().type == "cpu")
 
 
 def new_model(

@@ -103,7 +103,8 @@ class Run:
 
     def rewind(self, state: State) -> None:
         """Forget what was recorded after the checkpoint: it is about to happen again."""
-        lines = self.metrics_path.read_bytes().split(b"\n")[: state.records]
+        there = self.metrics_path.read_bytes() if self.metrics_path.exists() else b""
+        lines = there.split(b"\n")[: state.records]
         with atomic_write(self.metrics_path) as path:
             path.write_bytes(b"".join(line + b"\n" for line in lines))
 
@@ -136,9 +137,8 @@ class Run:
         for name, parameter in model.named_parameters():
             prefix = f"optimizer/{name}/"
             optimizer.state[parameter] = {
-                key.removeprefix(prefix): value.clone()
-                if key.endswith("/step")
-                else value.to(parameter.device).clone()
+                # The fused Adam has even its count of steps where the parameter is.
+                key.removeprefix(prefix): value.to(parameter.device).clone()
                 for key, value in tensors.items()
                 if key.startswith(prefix)
             }

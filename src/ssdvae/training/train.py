@@ -79,13 +79,13 @@ def train(corpus: Corpus, out: Path, settings: TrainSettings) -> Run:
     return training.run_to_end(state)
 
 
-def resume(folder: Path) -> Run:
-    """Go on with a run from its last checkpoint, as if it had never stopped."""
+def resume(folder: Path, corpus_folder: Path | None = None) -> Run:
+    """Go on with a run from its last checkpoint, as if it had never stopped; its corpus may have moved."""
     run = Run(folder)
-    corpus_folder, settings = run.config()
+    first_folder, settings = run.config()
     accelerator = new_accelerator(settings)
     display = TrainingDisplay(accelerator.is_main_process)
-    corpus = Corpus(corpus_folder)
+    corpus = Corpus(corpus_folder or first_folder)
     # A run that died before its first checkpoint starts again: its seed says how.
     begun = run.checkpoint_path.is_file()
     vectors = None if begun else _read_vectors(corpus, settings)
@@ -263,7 +263,9 @@ class _Training:
         )
         # By what it was trained for: the bound, the words, or, if it says nothing of these, the frames.
         judged = (scores.get(name) for name in ("ppl_bound", "ppl", "frame_ppl"))
-        figure = next(score for score in judged if score is not None)
+        figure = next((score for score in judged if score is not None), None)
+        if figure is None:
+            raise UserError("no event of the validation split has a known frame to judge by")
         best = state.best is None or figure < state.best
         if best:
             state.best, state.best_step, state.stale = figure, state.step, 0
