@@ -216,7 +216,7 @@ def frames_learned(e: Evidence) -> list[Part]:
             points[-1:],
             e.estimate(row, "frame_f1"),
             "frame_f1",
-            f"macro F1 {_path(points[-1:], 'frame_f1')}",
+            "macro F1" + (f" {_path(points[-1:], 'frame_f1')}" if points else ""),
             f"the classifier {row.label}",
             higher=True,
         )
