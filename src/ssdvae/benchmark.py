@@ -43,19 +43,22 @@ def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
     model = new_model(settings, Vocabulary(words, counts), Inventory(names, [1] * len(names)), None).to(
         accelerator.device
     )
-    rates: list[float] = []
+    rates: list[float] = []  # of the whole run
 
     def timed(documents: int, flops: int, steps: Iterator[Any]) -> dict[str, float]:
         next(steps)
-        times = []
+        times, before = [], []
         for _ in range(settings.steps):
-            rates.append(gemm_gflops(accelerator.device))
+            before.append(gemm_gflops(accelerator.device))
             times.append(_seconds(lambda: next(steps)))
-        seconds = statistics.median(times)
+        rates.extend(before)
+        seconds, rate = statistics.median(times), statistics.median(before)
         return {
             "seconds": seconds,
             "documents_per_second": documents / seconds,
             "gflop": flops / 1e9,
+            "gemm_gflops": rate,
+            "efficiency": flops / 1e9 / seconds / rate,
             "peak_memory_mb": _peak_memory_mb(accelerator.device),
         }
 
@@ -72,12 +75,9 @@ def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
         TRAINING * model.flops(settings.batch, settings.events, settings.samples),
         train_steps(prepared, optimizer, accelerator, learned, settings, start=0),
     )
-    rate = statistics.median(rates)
-    for part in (training, evaluation):
-        part["efficiency"] = part["gflop"] / part["seconds"] / rate
     return {
         "model": settings.model,
-        "gemm_gflops": rate,
+        "gemm_gflops": statistics.median(rates),
         "threads": torch.get_num_threads(),
         "device": str(accelerator.device),
         "train": training,

@@ -29,7 +29,7 @@ def test_efficiency_is_work_by_time_and_by_the_rate_of_matrices(model: str) -> N
     for phase, documents in (("train", 4), ("evaluate", 6)):
         timed = result[phase]
         assert timed["efficiency"] == pytest.approx(
-            timed["gflop"] / timed["seconds"] / result["gemm_gflops"], rel=1e-9
+            timed["gflop"] / timed["seconds"] / timed["gemm_gflops"], rel=1e-9
         )
         assert timed["documents_per_second"] == pytest.approx(documents / timed["seconds"])
     assert result["train"]["gflop"] / result["evaluate"]["gflop"] == pytest.approx(3 * 4 / 6)
