@@ -14,6 +14,7 @@ ssdvae.generate("runs/first", ["elected taylor election at"])
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ from ssdvae.console import say
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event, event_from_text
-from ssdvae.data.files import check_there, sha256
+from ssdvae.data.files import atomic_write, check_there, sha256
 from ssdvae.data.readers import read_documents
 from ssdvae.errors import Malformed, UserError
 from ssdvae.evaluation import measure as measuring
@@ -154,8 +155,9 @@ def evaluate(
     corpus, model = _corpus(run, corpus), _ready(run)
     folder = Path(run)
     weights = sha256(folder / "model.safetensors") if folder.is_dir() else str(run)
-    path = None if details is None else Path(details)
-    measured = measuring.measure(model, weights, corpus, chosen, details=path, tick=tick)
+    # Opened before the work: a place that cannot be written to is better known now.
+    with nullcontext() if details is None else atomic_write(details) as path:
+        measured = measuring.measure(model, weights, corpus, chosen, details=path, tick=tick)
     if folder.is_dir():
         try:
             measuring.write_scores(folder, measured)

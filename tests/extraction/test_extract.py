@@ -220,6 +220,9 @@ def test_a_journal_knows_the_size_of_its_file_after_a_stop(tmp_path: Path) -> No
         journal.lines.write(b"written and not entered\n")
     with _Journal(out, {}, Streamed(), Skipped()) as journal:
         journal.write(bad)
+    with pytest.raises(UserError, match="bad") as refused, _Journal(out, {}, Streamed(), None):
+        pass
     done = Streamed()
-    with _Journal(out, {}, done, Skipped()):
+    with _Journal(out, {}, done, Skipped()):  # the lock was let go, although the error is still held
         assert done.resumed == 2
+    assert refused

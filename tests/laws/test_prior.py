@@ -169,7 +169,7 @@ def test_a_prior_of_full_rank_begins_with_the_frequencies() -> None:
     prior = FrameNetPrior(4, rank=4)
     prior.start_from(frames, [])
     start, frequency, odds = bigram_statistics(frames.numpy(), 4, [])
-    after = prior.next(previous=torch.eye(4)).detach()
+    after = prior.next(torch.eye(4)).detach()
     torch.testing.assert_close(after, torch.from_numpy(odds + frequency), atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(prior.first(1)[0].detach(), torch.from_numpy(start), atol=1e-5, rtol=1e-5)
 

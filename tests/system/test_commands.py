@@ -290,6 +290,13 @@ def test_figures_that_cannot_be_kept_are_shown(
     # What can be known beforehand is said before the work is done.
     assert main(["evaluate", str(run), "--details", str(tmp_path / "nowhere" / "d.jsonl")]) == 2
     assert "cannot write" in capsys.readouterr().err
+    # And an older file is there until the new one is.
+    (tmp_path / "d.jsonl").write_text("older")
+    assert main(["evaluate", str(run), "--tasks=frames", "--details", str(tmp_path / "d.jsonl")]) == 2
+    (tmp_path / "bad.txt").write_text("no items\n")
+    bad = ["--tasks=cloze", "--cloze", str(tmp_path / "bad.txt"), "--details", str(tmp_path / "d.jsonl")]
+    assert main(["evaluate", str(run), *bad]) == 2
+    assert (tmp_path / "d.jsonl").read_text() == "older"
 
 
 def test_words_in_tables_are_no_markup() -> None:

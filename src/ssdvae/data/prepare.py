@@ -101,21 +101,15 @@ def prepare(
     settings = settings or PrepareSettings()
     if settings.single_events:
         settings = replace(settings, events=1, min_events=1, cloze_items=0)
-    needed: tuple[Split, ...] = ("train", "test")
-    if not isinstance(sources, Path) and (unknown := [name for name in sources if name not in SPLITS]):
-        raise UserError(f"no split {unknown[0]!r}; there are: {', '.join(SPLITS)}")
-    if not isinstance(sources, Path) and (missing := [split for split in needed if split not in sources]):
-        raise UserError(
-            f"no file for the split {missing[0]!r}; give one file to be split, or one for training, one for "
-            "testing and perhaps one for validation"
-        )
+    if not isinstance(sources, Path):
+        _check_splits(sources)
     if out.exists():
         raise UserError(f"{out} is already there; remove it, or choose another --out")
     source = Source(sources, settings, format, skip_bad)
-    hashes = {str(path): sha256(path) for path in source.paths}
     passes = _Passes(source, jobs, progress)
 
     with new_folder(out) as temporary:
+        hashes = {str(path): sha256(path) for path in source.paths}
         frames, vocabulary = _count(passes, settings)
         with explained(out, "write"):
             vocabulary.save(temporary / "vocab.json")
@@ -147,6 +141,16 @@ def prepare(
                 encoding="utf-8",
             )
     return Corpus(out)
+
+
+def _check_splits(sources: Mapping[Split, Path]) -> None:
+    if unknown := [name for name in sources if name not in SPLITS]:
+        raise UserError(f"no split {unknown[0]!r}; there are: {', '.join(SPLITS)}")
+    if missing := [split for split in ("train", "test") if split not in sources]:
+        raise UserError(
+            f"no file for the split {missing[0]!r}; give one file to be split, or one for training, one for "
+            "testing and perhaps one for validation"
+        )
 
 
 @dataclass(frozen=True)

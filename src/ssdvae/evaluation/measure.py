@@ -56,9 +56,6 @@ def measure(
     path = _cloze_file(model, corpus, settings) if "cloze" in settings.task_names else None
     if details is not None and path is None:
         raise UserError("--details writes the scores of cloze items, and no cloze is to be measured")
-    if details is not None:
-        with atomic_write(details):  # better refused now than after all the work
-            pass
     done = []
 
     def keep(task: str, data: str, digest: str, items: int, scores: dict[str, Any]) -> None:

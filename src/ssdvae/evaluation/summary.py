@@ -11,7 +11,7 @@ from typing import Any
 from ssdvae.config import TrainSettings
 from ssdvae.errors import UserError
 from ssdvae.evaluation.measure import read_scores
-from ssdvae.training.runs import Run
+from ssdvae.training.runs import Run, distinct
 
 FIGURES: dict[str, tuple[str, ...]] = {
     "perplexity": ("ppl", "ppl_official", "ppl_bound", "latent_used"),
@@ -77,7 +77,7 @@ class Row:
 
 def summarize(folders: Sequence[Path]) -> list[Row]:
     """A row for each configuration, task and data; runs of the same configuration are averaged."""
-    folders = list({folder.resolve(): folder for folder in folders}.values())
+    folders = distinct(folders)
     runs = [(folder, *Run(folder).config(), read_scores(folder)) for folder in folders]
     for folder, _, _, measured in runs:
         if not measured:

@@ -135,22 +135,24 @@ class _Journal:
         self.part, self.path = (out.with_name(f".{out.name}.{kind}") for kind in ("part", "journal"))
 
     def __enter__(self) -> _Journal:
-        self._files = contextlib.ExitStack()
-        with explained(self.out, "write"):
-            # Opened for writing without emptying it, made if it is not there.
-            self.lines: IO[bytes] = self._files.enter_context(open(self.part, "ab"))
-            lock(self.lines, f"another process is writing {self.out}\nwait for it, or choose another --out")
-        entries = self._entries()
-        for entry in entries:
-            self._count(entry["read"], entry["counts"], entry["errors"])
-        self.done.resumed = self.done.read
-        with explained(self.out, "write"):
-            self.lines.truncate(entries[-1]["size"] if entries else 0)
-            self.lines.seek(0, os.SEEK_END)
-            # Written anew: its last line may have been cut in the middle.
-            self.journal: IO[str] = self._files.enter_context(open(self.path, "w", encoding="utf-8"))
-            for record in (self.header, *entries):
-                self._enter(record)
+        with contextlib.ExitStack() as files:
+            with explained(self.out, "write"):
+                # Opened for writing without emptying it, made if it is not there.
+                self.lines: IO[bytes] = files.enter_context(open(self.part, "ab"))
+                busy = f"another process is writing {self.out}"
+                lock(self.lines, f"{busy}\nwait for it, or choose another --out")
+            entries = self._entries()
+            for entry in entries:
+                self._count(entry["read"], entry["counts"], entry["errors"])
+            self.done.resumed = self.done.read
+            with explained(self.out, "write"):
+                self.lines.truncate(entries[-1]["size"] if entries else 0)
+                self.lines.seek(0, os.SEEK_END)
+                # Written anew: its last line may have been cut in the middle.
+                self.journal: IO[str] = files.enter_context(open(self.path, "w", encoding="utf-8"))
+                for record in (self.header, *entries):
+                    self._enter(record)
+            self._files = files.pop_all()  # what fails before this lets go of the lock
         return self
 
     def _entries(self) -> list[dict[str, Any]]:

@@ -38,13 +38,12 @@ class Prior(nn.Module):
         """Of the first event of ``size`` scripts."""
 
     @abstractmethod
-    def next(
-        self, *, previous: Float[Tensor, "*B F"] | None = None, end: Float[Tensor, "*B h"] | None = None
-    ) -> Float[Tensor, "*B F"]:
-        """After a frame, or after the words of its event, in which the decoder ended with state ``end``;
+    def next(self, before: Float[Tensor, "*B d"]) -> Float[Tensor, "*B F"]:
+        """After what the next frame depends on: see ``before``."""
 
-        each prior asks for one of the two.
-        """
+    def before(self, sample: Float[Tensor, "B M F"], ends: Float[Tensor, "B M h"]) -> Float[Tensor, "B M d"]:
+        """What a frame leaves for the next one: itself, or the state in which the decoder ended its event."""
+        return sample
 
     def transitions(self) -> Float[Tensor, "F F"] | None:
         """log p(next | frame), where that is all that the next frame depends on."""
@@ -57,7 +56,7 @@ class Prior(nn.Module):
     def forward(self, sample: Float[Tensor, "B M F"], ends: Float[Tensor, "B M h"]) -> Float[Tensor, "B M F"]:
         """At each event of a chain."""
         first = self.first(len(sample))[:, None]
-        return torch.cat([first, self.next(previous=sample[:, :-1], end=ends[:, :-1])], dim=1)
+        return torch.cat([first, self.next(self.before(sample, ends)[:, :-1])], dim=1)
 
 
 class UniformPrior(Prior):
@@ -71,9 +70,8 @@ class UniformPrior(Prior):
     def first(self, size: int) -> Tensor:
         return self.uniform.expand(size, -1)
 
-    def next(self, *, previous: Tensor | None = None, end: Tensor | None = None) -> Tensor:
-        assert previous is not None
-        return self.uniform.expand(previous.shape)
+    def next(self, before: Tensor) -> Tensor:
+        return self.uniform.expand(before.shape)
 
 
 class MarkovPrior(Prior):
@@ -90,13 +88,12 @@ class MarkovPrior(Prior):
     def first(self, size: int) -> Tensor:
         return self.start.log_softmax(-1).expand(size, -1)
 
-    def next(self, *, previous: Tensor | None = None, end: Tensor | None = None) -> Tensor:
-        assert previous is not None
-        return (previous.to(self.leaving) @ self.leaving @ self.coming + self.frequency).log_softmax(-1)
+    def next(self, before: Tensor) -> Tensor:
+        return (before.to(self.leaving) @ self.leaving @ self.coming + self.frequency).log_softmax(-1)
 
     def transitions(self) -> Tensor:
         frames = torch.eye(len(self.start), device=self.start.device)
-        return self.next(previous=frames)
+        return self.next(frames)
 
 
 class FrameNetPrior(MarkovPrior):
@@ -129,9 +126,11 @@ class HistoryPrior(Prior):
     def first(self, size: int) -> Tensor:
         return self.start.log_softmax(-1).expand(size, -1)
 
-    def next(self, *, previous: Tensor | None = None, end: Tensor | None = None) -> Tensor:
-        assert end is not None
-        return full_precision(self.w_next(end)).log_softmax(-1)
+    def before(self, sample: Tensor, ends: Tensor) -> Tensor:
+        return ends
+
+    def next(self, before: Tensor) -> Tensor:
+        return full_precision(self.w_next(before)).log_softmax(-1)
 
 
 def new_prior(settings: ModelSettings, frames: int) -> Prior:

@@ -116,14 +116,14 @@ class SSDVAE(EventModel):
     def imagined(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
         samples = [sampler(self.prior.first(size), noise)]
         for _ in range(0 if self.speaker.waits else events - 1):
-            samples.append(sampler(self.prior.next(previous=samples[-1]), noise))
+            samples.append(sampler(self.prior.next(samples[-1]), noise))
         return self._planned(torch.stack(samples, dim=1))
 
     def foreseen(self, plan: Plan, state: Float[Tensor, "L B h"], sampler: Sampler, noise: Noise) -> Plan:
         if plan.event < plan.mask.shape[1]:
             return plan
         # Only a prior that waits for the words comes here, and these are all in the state.
-        sample = sampler(self.prior.next(end=state[-1]), noise)
+        sample = sampler(self.prior.next(state[-1]), noise)
         new = self._planned(sample[:, None])
         assert plan.frames is not None
         assert new.frames is not None

@@ -12,7 +12,7 @@ from ssdvae.config import Split, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
 from ssdvae.evaluation.measure import Measurement, read_scores
-from ssdvae.training.runs import Run
+from ssdvae.training.runs import Run, distinct
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Reported:
 
 def read_runs(folders: Sequence[Path]) -> list[Reported]:
     """Each run once, in the order given."""
-    folders = list({folder.resolve(): folder for folder in folders}.values())
+    folders = distinct(folders)
     colours: dict[str, int] = {}
     runs = []
     for name, folder in zip(short_names(folders), folders, strict=True):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,11 @@ class State:
     summed: int = 0  # documents in these sums
     corpus: str = ""  # fingerprint of the corpus
     scaler: dict[str, Any] = field(default_factory=dict)  # of mixed precision
+
+
+def distinct(folders: Iterable[Path]) -> list[Path]:
+    """Each folder once, however it is spelt, in the order given."""
+    return list({folder.resolve(): folder for folder in folders}.values())
 
 
 class Run:
@@ -98,15 +103,17 @@ class Run:
 
     def metrics(self) -> list[dict[str, Any]]:
         """All records; a last line that a crash cut short is passed over."""
-        lines = self.metrics_path.read_bytes().split(b"\n")[:-1] if self.metrics_path.exists() else []
-        return [json.loads(line) for line in lines]
+        return [json.loads(line) for line in self._lines()]
 
     def rewind(self, state: State) -> None:
         """Forget what was recorded after the checkpoint: it is about to happen again."""
-        there = self.metrics_path.read_bytes() if self.metrics_path.exists() else b""
-        lines = there.split(b"\n")[: state.records]
+        lines = self._lines()[: state.records]
         with atomic_write(self.metrics_path) as path:
             path.write_bytes(b"".join(line + b"\n" for line in lines))
+
+    def _lines(self) -> list[bytes]:
+        """The whole lines of metrics.jsonl; none before it is there."""
+        return self.metrics_path.read_bytes().split(b"\n")[:-1] if self.metrics_path.exists() else []
 
     # Checkpoints
 
