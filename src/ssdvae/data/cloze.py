@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from ssdvae.config import PrepareSettings
 from ssdvae.data.events import MISSING, SLOTS, Words, folded
-from ssdvae.data.files import BOM, AnyPath, atomic_write, text_lines, writing_text
 from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError, shorten
+from ssdvae.files import BOM, AnyPath, atomic_write, open_text_for_writing, text_lines
 
 # Read in any case, like the tags of the authors' other files.
 EVENT, OPTION, NULL = "<TUP>", "<DIST>", "_NULL_"
@@ -115,7 +115,7 @@ def _parts(words: list[str], tag: str) -> list[list[str]]:
 def write_cloze(path: AnyPath, items: Iterable[ClozeItem]) -> int:
     """The inverse of ``read_cloze``; returns how many. If anything fails, an old file stays as it was."""
     first, count = None, 0
-    with atomic_write(path) as temporary, writing_text(temporary) as file:
+    with atomic_write(path) as temporary, open_text_for_writing(temporary) as file:
         for count, item in enumerate(items, start=1):
             first = first or item
             try:

@@ -21,9 +21,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssdvae.config import SPLITS, Split
-from ssdvae.data.files import check_there
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
+from ssdvae.files import check_exists
 
 FORMAT = 1
 
@@ -59,7 +59,7 @@ class Corpus:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         path = self.folder / "manifest.json"
-        check_there(self.folder)
+        check_exists(self.folder)
         if not path.is_file():
             raise UserError(
                 f"{folder} is not a corpus folder: it has no manifest.json\nmake one with `ssdvae prepare`"

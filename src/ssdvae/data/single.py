@@ -17,8 +17,8 @@ import pyarrow as pa
 from ssdvae import __version__
 from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.corpus import FORMAT, Corpus, schema
-from ssdvae.data.files import explained, new_folder, sha256
 from ssdvae.errors import UserError
+from ssdvae.files import new_folder, sha256, translate_os_errors
 
 
 def single_events(corpus: Corpus, out: Path) -> Corpus:
@@ -28,7 +28,7 @@ def single_events(corpus: Corpus, out: Path) -> Corpus:
         if [source["sha256"] for source in made.manifest["sources"]] != [corpus.fingerprint]:
             raise UserError(f"{out} was made from another corpus than {corpus.folder}\nchoose another folder")
         return made
-    with new_folder(out) as temporary, explained(out, "write"):
+    with new_folder(out) as temporary, translate_os_errors(out, "write"):
         for name in ("vocab.json", "frames.json"):
             shutil.copyfile(corpus.folder / name, temporary / name)
         counts = {split: _write_split(corpus, split, temporary / f"{split}.arrow") for split in SPLITS}

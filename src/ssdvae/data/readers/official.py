@@ -12,8 +12,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from ssdvae.data.events import SLOTS, Document, Event, event_from_record
-from ssdvae.data.files import Report, byte_lines, decoded
 from ssdvae.errors import DataError, Malformed, shorten
+from ssdvae.files import Report, byte_lines, decode_line
 
 SEPARATOR = "<tup>"
 NO_WORD = ("_null_", "none")
@@ -36,8 +36,8 @@ def read_official(path: Path, report: Report) -> Iterator[Document]:
             expected = f"as many lines as in {long.name}, which has a document there"
             raise DataError(short, number, "the end of the file", expected)
         try:
-            words = decoded(path, number, events[1]).split()
-            names = decoded(frame_path, number, frames[1]).split()
+            words = decode_line(path, number, events[1]).split()
+            names = decode_line(frame_path, number, frames[1]).split()
             document = Document(f"{stem}:{number}", _events(words, names, frame_path.name))
         except Malformed as error:
             report(DataError(path, number, error.found, error.expected))

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.config import ExtractSettings
-from ssdvae.data.files import DAMAGE, Report, explained, open_bytes
 from ssdvae.errors import DataError, Malformed, not_installed
 from ssdvae.extraction.parsed import Mention, Parsed, Raw
 from ssdvae.extraction.tree import NO_HEAD, Token, Tree
+from ssdvae.files import DAMAGE, Report, open_bytes, translate_os_errors
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 FRAME_PARSERS = ("framenet", "semafor", "fnparse")
@@ -60,7 +60,7 @@ def read(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:
     """The files of an archive."""
-    with explained(path, "read"), _damage_explained(path):
+    with translate_os_errors(path, "read"), _damage_explained(path):
         if path.name.lower().endswith(".zip"):
             with zipfile.ZipFile(path) as packed:
                 for entry in packed.infolist():

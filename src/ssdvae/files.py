@@ -1,0 +1,284 @@
+"""Reading and writing files so that a mistake names its place and a crash leaves no half-written file."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import errno
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import os
+import secrets
+import shutil
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from ssdvae.errors import DataError, Malformed, UserError, shorten
+
+AnyPath = str | os.PathLike[str]
+
+Report = Callable[[DataError], None]
+"""What is told of each bad line. It raises, or returns and the reading goes on with the next line.
+
+Only for what can be passed over: a file that is damaged as a whole always raises.
+"""
+
+BOM = b"\xef\xbb\xbf"
+
+# errno: what is wrong, and what to do about it.
+REASONS = {
+    errno.ENOENT: ("there is no such file or folder", "check the spelling"),
+    errno.ENOTDIR: ("a part of this path is a file, not a folder", "check the spelling"),
+    errno.EISDIR: ("it is a folder", "name a file in it"),
+    errno.EACCES: ("you have no permission", "change the permissions (chmod), or choose another place"),
+    errno.EPERM: ("you have no permission", "change the permissions (chmod), or choose another place"),
+    errno.EROFS: ("the disk is read-only", "choose another place"),
+    errno.ENOSPC: ("the disk is full", "free some space, or choose another place"),
+    errno.EDQUOT: ("your disk quota is used up", "free some space, or choose another place"),
+}
+
+# What gzip and zipfile raise for data that are cut short or altered.
+DAMAGE = (
+    EOFError,
+    gzip.BadGzipFile,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    RuntimeError,  # a password is needed, or (NotImplementedError) an unknown compression
+    ValueError,
+    OverflowError,
+)
+
+
+def stop_at_first_error(error: DataError) -> None:
+    """The report that stops at the first bad line."""
+    raise error
+
+
+@contextlib.contextmanager
+def translate_os_errors(path: AnyPath, action: str) -> Iterator[None]:
+    """Turn what the operating system says about ``path`` into a ``UserError``; ``action`` is a verb."""
+    try:
+        yield
+    except OSError as error:
+        raise _explanation(error, Path(path), action) from error
+
+
+def check_exists(path: AnyPath) -> None:
+    """Say that a path does not exist before anything is said about what it should hold."""
+    with translate_os_errors(path, "read"):
+        os.stat(path)
+
+
+def _explanation(error: OSError, path: Path, action: str) -> UserError:
+    what, hint = REASONS.get(error.errno or 0, (error.strerror or str(error), ""))
+    if error.errno == errno.ENOENT:
+        with contextlib.suppress(OSError):
+            near = difflib.get_close_matches(path.name, os.listdir(path.parent), n=3)
+            hint = f"did you mean {' or '.join(near)}?" if near else hint
+    return UserError(f"cannot {action} {path}: {what}" + (f"\n{hint}" if hint else ""))
+
+
+def lock(file: IO[Any], busy: str) -> None:
+    """Hold a file while it is open, here or in a process that inherits it; ``busy`` is said if it is held."""
+    try:
+        import fcntl
+    except ImportError:  # not a Unix: two at once are not noticed
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise UserError(busy) from error
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill. It gets its name when it is complete; if that fails, nothing is left of it."""
+    temporary, held = (path.with_name(f".{path.name}.{kind}") for kind in ("tmp", "lock"))
+    with contextlib.ExitStack() as stack:
+        with translate_os_errors(path, "write"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock(
+                stack.enter_context(open(held, "w")),
+                f"another process is making {path}\nwait for it, or choose another --out",
+            )
+            stack.callback(held.unlink, missing_ok=True)
+            stack.callback(shutil.rmtree, temporary, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir()
+        yield temporary
+        with translate_os_errors(path, "write"):
+            temporary.rename(path)
+
+
+def open_bytes(path: AnyPath, archives: bool = False) -> IO[bytes]:
+    """A file for reading, unpacked where its name ends in .gz (or .zip, if ``archives``)."""
+    name = str(path).lower()
+    with translate_os_errors(path, "read"):
+        if name.endswith(".gz"):
+            # GzipFile finds lines in Python, BufferedReader in C.
+            return io.BufferedReader(gzip.open(path, "rb"))
+        if archives and name.endswith(".zip"):
+            return _open_zip(path)
+        return open(path, "rb")
+
+
+def _open_zip(path: AnyPath) -> IO[bytes]:
+    """The one member of an archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [name for name in archive.namelist() if not name.endswith("/")]
+            if len(members) == 1:
+                # The member keeps the file open after the archive itself is closed.
+                return io.BufferedReader(archive.open(members[0]))  # type: ignore[type-var]  # a raw stream in all but name
+    except DAMAGE as error:
+        raise _damaged(path, None, error) from error
+    listed = ", ".join(members[:10]) + (", …" if len(members) > 10 else "")
+    hint = "unpack the archive and name the file that you mean"
+    raise DataError(path, None, f"{len(members)} files ({listed})", "one file in the archive", hint)
+
+
+def _damaged(path: AnyPath, line: int | None, error: Exception) -> DataError:
+    kind = "a zip archive" if str(path).lower().endswith(".zip") else "a gz file"
+    why = str(error) or type(error).__name__
+    hint = "the file is cut short, damaged or misnamed: make or download it again"
+    return DataError(path, line, f"compressed data that cannot be read ({why})", f"the whole of {kind}", hint)
+
+
+def byte_lines(path: AnyPath, archives: bool = False) -> Iterator[tuple[int, bytes]]:
+    """Each line with its number, from 1, and its line end; a byte order mark is taken off."""
+    number = 0
+    with translate_os_errors(path, "read"), open_bytes(path, archives) as file:
+        try:
+            for number, line in enumerate(file, start=1):
+                yield number, line.removeprefix(BOM) if number == 1 else line
+        except DAMAGE as error:
+            raise _damaged(path, number + 1, error) from error
+
+
+def decode_line(path: AnyPath, number: int, line: bytes) -> str:
+    """The text of a line of ``byte_lines``."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        found = f"the byte 0x{line[error.start]:02x} at place {error.start + 1}, which is not UTF-8"
+        packed = number == 1 and line.startswith(b"\x1f\x8b")
+        hint = "is it compressed? then its name must end in .gz" if packed else "save the file as UTF-8"
+        raise DataError(path, number, found, "text in UTF-8", hint) from error
+
+
+def text_lines(path: AnyPath, report: Report = stop_at_first_error) -> Iterator[tuple[int, str]]:
+    """Each line of a UTF-8 file with its number, from 1, and its line end.
+
+    Decoding line by line, not the file as a whole, is what lets one bad line be named and passed over.
+    """
+    for number, line in byte_lines(path):
+        try:
+            text = decode_line(path, number, line)
+        except DataError as error:
+            report(error)
+        else:
+            yield number, text
+
+
+@contextlib.contextmanager
+def open_text_for_writing(path: AnyPath) -> Iterator[IO[str]]:
+    """A UTF-8 file for writing, compressed where its name ends in .gz."""
+    with contextlib.ExitStack() as stack:
+        file: IO[bytes] = stack.enter_context(open(path, "wb"))
+        if str(path).lower().endswith(".gz"):
+            # No name and no time in the header: the same text gives the same bytes.
+            packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
+            file = stack.enter_context(packed)  # type: ignore[arg-type]  # GzipFile is no IO[bytes] to mypy
+        yield stack.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
+
+
+def _umask() -> int:
+    """The permissions that new files do not get. It can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+@contextlib.contextmanager
+def atomic_write(path: AnyPath) -> Iterator[Path]:
+    """Write the file at the path this yields; it takes the place of ``path`` only if all goes well.
+
+    The temporary file stands beside ``path`` (a rename must not cross disks) and has the same suffix
+    (which tells writers whether to compress). After an exception ``path`` is as it was before.
+    """
+    path = Path(path)
+    with translate_os_errors(path, "write"):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if path.exists() and not path.is_file():
+            # /dev/null and pipes are written to, never replaced.
+            yield path
+            return
+        # A link goes on pointing to the file, which gets the new content.
+        target = Path(os.path.realpath(path))
+        temporary = target.with_name(f".{target.stem[:50]}.{secrets.token_hex(4)}.tmp{target.suffix}")
+        # As the file has them, or as any new file would: some writers make theirs for the owner alone.
+        permissions = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+        # Made at once: a folder that cannot be written to is better known before the work than after.
+        temporary.touch(exist_ok=False)
+    try:
+        try:
+            yield temporary
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
+            os.chmod(temporary, permissions)
+            os.replace(temporary, target)
+        except OSError as error:
+            # An error that names some other file is about what the caller reads, not about this one.
+            if error.filename not in (None, str(temporary), temporary):
+                raise
+            raise _explanation(error, path, "write") from error
+        except Exception as error:
+            # Writers not made in Python (safetensors) wrap the system's error in one of their own.
+            if os.strerror(errno.ENOSPC) not in str(error):
+                raise
+            full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise _explanation(full, path, "write") from error
+        _sync_folder(target.parent)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last through a power cut, on systems that can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sha256(path: AnyPath) -> str:
+    """The fingerprint of a file, in hexadecimal."""
+    with translate_os_errors(path, "read"), open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_json(path: Path, kind: type, expected: str) -> Any:
+    """The JSON value of a file."""
+    try:
+        with translate_os_errors(path, "read"), open_bytes(path) as file:
+            value = json.load(file)
+        if not isinstance(value, kind):
+            raise Malformed(shorten(value), expected)
+    except Malformed as error:
+        raise DataError(path, None, error.found, error.expected) from error
+    except (ValueError, RecursionError, EOFError) as error:
+        raise DataError(path, None, str(error), expected) from error
+    return value
