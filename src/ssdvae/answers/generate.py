@@ -19,7 +19,7 @@ from ssdvae.answers.decoding import Choose, forbidden, sampling, searching
 from ssdvae.answers.infer import infer_documents, to_batch
 from ssdvae.config import GenerateSettings
 from ssdvae.data.batches import Batch, Noise, generator, in_order
-from ssdvae.data.events import MISSING, Document, Event
+from ssdvae.data.events import Document, Event
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.decoder import Plan
@@ -177,7 +177,7 @@ def _scripts(model: EventModel, seed: Sequence[Event], written: Written) -> list
     """Words and frames by their names; where there are frames, every script is read once more."""
     names, frames = model.vocabulary.name, written.plan.frames
     documents = [
-        Document("script", (*seed, *(_event([names(word) for word in words]) for words in script)))
+        Document("script", (*seed, *(Event.of_words([*map(names, words)]) for words in script)))
         for script in written.tokens[:, len(seed) :].tolist()
     ]
     if frames is None:
@@ -192,8 +192,3 @@ def _scripts(model: EventModel, seed: Sequence[Event], written: Written) -> list
         ]
     scores = written.log_p.tolist()
     return [Script(script, len(seed), log_p) for script, log_p in zip(events, scores, strict=True)]
-
-
-def _event(words: Sequence[str]) -> Event:
-    verb, *others = words
-    return Event(verb, *(None if word == MISSING else word for word in others))

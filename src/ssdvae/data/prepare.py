@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -14,10 +13,9 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from ssdvae import __version__
 from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.cloze import ClozeBuilder, write_cloze
-from ssdvae.data.corpus import FORMAT, Corpus, schema
+from ssdvae.data.corpus import Corpus, schema, write_manifest
 from ssdvae.data.events import Document, Event, Words, folded
 from ssdvae.data.source import Found, Part, Source, split_of
 from ssdvae.data.vocabulary import Inventory, Vocabulary
@@ -119,28 +117,19 @@ def prepare(
             counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
             if not counts["train"]["documents"]:
                 raise UserError("no documents are left for training; is --min-events too high?")
-            manifest = {
-                "format": FORMAT,
-                "version": __version__,
-                "sources": [{"path": path, "sha256": digest} for path, digest in hashes.items()],
-                "settings": settings.to_dict(),
-                "words": len(vocabulary),
-                "frames": len(frames),
-                "splits": counts,
-                "cloze": {
-                    split: _write_cloze(temporary / "cloze" / f"{split}.txt", builder)
-                    for split, builder in builders.items()
-                },
-                "skipped": passes.skipped,
-                "sha256": {
-                    p.relative_to(temporary).as_posix(): sha256(p)
-                    for p in sorted(temporary.rglob("*"))
-                    if p.is_file()
-                },
+            cloze = {
+                split: _write_cloze(temporary / "cloze" / f"{split}.txt", builder)
+                for split, builder in builders.items()
             }
-            (temporary / "manifest.json").write_text(
-                json.dumps(manifest, indent=2) + "\n",  # escaped: a path need not be text
-                encoding="utf-8",
+            write_manifest(
+                temporary,
+                sources=hashes,
+                settings=settings,
+                words=len(vocabulary),
+                frames=len(frames),
+                splits=counts,
+                cloze=cloze,
+                skipped=passes.skipped,
             )
     return Corpus(out)
 

@@ -21,9 +21,8 @@ def readable(corpus: Corpus, documents: Documents) -> list[Document]:
     """Documents in words: a rare word is the unknown one, as the model sees it."""
 
     def event(tokens: Sequence[int], frame: int) -> Event:
-        verb, *others = (corpus.vocabulary.name(word) for word in tokens)
-        subj, obj, mod = (None if word == MISSING else word for word in others)
-        return Event(verb, subj, obj, mod, corpus.frames.name(frame) if frame >= 0 else None)
+        words = [corpus.vocabulary.name(word) for word in tokens]
+        return Event.of_words(words, corpus.frames.name(frame) if frame >= 0 else None)
 
     return [
         Document(str(id), tuple(map(event, tokens[:length].tolist(), frames[:length].tolist())))
