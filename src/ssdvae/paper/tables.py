@@ -70,7 +70,7 @@ class Context:
             f"Ours: {self.corpus.folder.resolve().name}, {self.settings.split} split; "
             f"{manifest['splits']['train']['documents']:,} training documents, {manifest['words']:,} words, "
             f"{manifest['frames']:,} frames; for all models hidden {t.hidden}, layers {t.layers}, {vectors}, "
-            f"batch {t.batch}, step size {t.learning_rate:g}{' falling to 0' if t.decay else ''}, epochs at "
+            f"batch {t.batch}, learning rate {t.learning_rate:g}{' decaying to 0' if t.decay else ''}, epochs at "
             f"most {t.epochs}; mean ± standard deviation over seeds."
         )
 
