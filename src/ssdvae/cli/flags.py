@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+import yaml
 from jsonargparse import ArgumentParser, Namespace
 
 from ssdvae.config import MODEL_SETTINGS, PRESETS, Setting, Settings, TrainSettings
@@ -138,14 +139,21 @@ class _ConfigFile(Action):
             setattr(namespace, name, value)
 
 
+class _YamlLoader(yaml.SafeLoader):
+    """As safe as its parent, and 1e-3 is a number, which YAML 1.1 takes for text."""
+
+
+_YamlLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
 def read_config(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
     """The settings of a YAML file, such as the config.yaml of a run, whose corpus is not looked at."""
-    import yaml
-
     with translate_os_errors(path, "read"):
         text = path.read_text(encoding="utf-8")
     try:
-        values = yaml.safe_load(text)
+        values = yaml.load(text, _YamlLoader)
     except (yaml.YAMLError, ValueError) as error:
         raise DataError(path, None, " ".join(str(error).split()), "YAML") from error
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
