@@ -43,12 +43,14 @@ from ssdvae.data.events import Document, Event, event_from_text
 from ssdvae.data.readers import read_documents
 from ssdvae.errors import Malformed, UserError
 from ssdvae.evaluation import measure as measuring
+from ssdvae.evaluation.tasks import find_tasks
 from ssdvae.extraction import annotate as annotating
 from ssdvae.extraction import extract as extracting
 from ssdvae.files import atomic_write, check_exists, sha256
 from ssdvae.models.base import EventModel
+from ssdvae.paper.figures import published_figures
 from ssdvae.report import page
-from ssdvae.runs import Run
+from ssdvae.runs import Run, write_scores
 from ssdvae.training import train as training
 
 if TYPE_CHECKING:
@@ -152,6 +154,7 @@ def evaluate(
     Kept in ``scores.json`` of the run folder; ``details`` is a file for the scores of each cloze item.
     """
     chosen = EvaluateSettings(**settings)
+    find_tasks(chosen.task_names)  # a wrong name is better known before the model is read
     corpus, model = _corpus(run, corpus), _ready(run)
     folder = Path(run)
     weights = sha256(folder / "model.safetensors") if folder.is_dir() else str(run)
@@ -160,7 +163,7 @@ def evaluate(
         measured = measuring.measure(model, weights, corpus, chosen, details=path, tick=tick)
     if folder.is_dir():
         try:
-            measuring.write_scores(folder, measured)
+            write_scores(folder, measured)
         except UserError as error:
             # The figures are worth more than the file.
             say(f"the scores are not kept: {error}")
@@ -248,4 +251,5 @@ def write_report(
     **settings: Any,
 ) -> Path:
     """Write one page about some runs: what they are, their scores, and what their models learned."""
-    return page.write_report([Path(run) for run in runs], Path(out), ReportSettings(**settings), tick)
+    chosen = ReportSettings(**settings)
+    return page.write_report([Path(run) for run in runs], Path(out), chosen, tick, published_figures())

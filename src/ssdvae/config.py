@@ -16,7 +16,6 @@ from ssdvae.errors import UserError, shorten
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
-TASKS = ("perplexity", "frames", "cloze")
 REPRODUCED = (
     "rnnlm",
     "rnnlm-role",
@@ -311,7 +310,7 @@ class EvaluateSettings(Settings):
     """How a trained model is measured."""
 
     split: Split = setting("valid", "which split of the corpus")
-    tasks: str = setting(",".join(TASKS), f"what to measure, with commas between: {', '.join(TASKS)}")
+    tasks: str | None = setting(None, "what to measure, with commas between")
     bound_samples: int = setting(10, "hard frame chains per document behind ppl_bound")
     cloze: Path | None = setting(
         None, "a cloze file in the public <TUP>/<DIST> format, instead of the corpus's own"
@@ -326,12 +325,12 @@ class EvaluateSettings(Settings):
     eval_seed: int = setting(1, "seed of the frames that are drawn")
 
     @property
-    def task_names(self) -> frozenset[str]:
-        return frozenset(name.strip() for name in self.tasks.split(","))
+    def task_names(self) -> tuple[str, ...] | None:
+        """The tasks that were named: the table of tasks says which there are. None is the default ones."""
+        return None if self.tasks is None else tuple(_listed(self.tasks))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check("tasks", self.task_names <= set(TASKS), f"some of {', '.join(TASKS)}")
         for name in ("bound_samples", "eval_batch", "cloze_seeds"):
             self._check(name, getattr(self, name) >= 1, "at least 1")
         self._check("eval_seed", self.eval_seed >= 0, "0 or more")

@@ -96,7 +96,7 @@ def _unseen(events: Path) -> list[Document]:
 
 def _show(page: Path, corpus: Corpus, run: Run, scores: dict[str, Any], truth: Sequence[Document]) -> None:
     console = Console(width=None if os.isatty(1) else 110, highlight=False)
-    curve = [record for record in run.metrics() if record["split"] == "valid"]
+    curve = run.curve()
     console.print()
     console.print("Perplexity of the validation split, as training went on")
     console.print(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from argparse import SUPPRESS
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, get_type_hints
 
@@ -35,10 +35,15 @@ class Parser(ArgumentParser):
         raise UserError(f"{message}\nadd --help to read about the settings and their values")
 
 
-def add_settings(parser: Parser, kind: type[Settings], defaults: dict[str, Any]) -> None:
-    """--config, and a flag for each field: its name, type, default and help are the field's."""
+def add_settings(
+    parser: Parser, kind: type[Settings], defaults: dict[str, Any], choices: Mapping[str, str] = {}
+) -> None:
+    """--config, and a flag for each field: its name, type, default and help are the field's.
+
+    ``choices`` are the values of some settings, in words, where a table says which there are.
+    """
     parser.add_argument("--config", action="config", help="a YAML file with any of these settings")
-    _add_fields(parser, kind, kind.names(), defaults)
+    _add_fields(parser, kind, kind.names(), defaults, choices)
 
 
 def add_further_settings(parser: Parser, kind: type[Settings], names: Sequence[str]) -> None:
@@ -46,7 +51,13 @@ def add_further_settings(parser: Parser, kind: type[Settings], names: Sequence[s
     _add_fields(parser, kind, names, dict.fromkeys(names, SUPPRESS))
 
 
-def _add_fields(parser: Parser, kind: type[Settings], names: Sequence[str], defaults: dict[str, Any]) -> None:
+def _add_fields(
+    parser: Parser,
+    kind: type[Settings],
+    names: Sequence[str],
+    defaults: dict[str, Any],
+    choices: Mapping[str, str] = {},
+) -> None:
     hints = get_type_hints(kind)
     for field in dataclasses.fields(kind):
         if field.name not in names:
@@ -56,7 +67,8 @@ def _add_fields(parser: Parser, kind: type[Settings], names: Sequence[str], defa
         how: dict[str, Any] = {"type": hints[field.name]}
         if hints[field.name] is bool:
             how = {"action": ActionYesNo(no_prefix="no-")}
-        parser.add_argument(flag, default=default, help=field.metadata["help"], **how)
+        help = ": ".join([field.metadata["help"], *([choices[field.name]] if field.name in choices else [])])
+        parser.add_argument(flag, default=default, help=help, **how)
 
 
 def add_sized_settings(parser: Parser, kind: type[Settings], argv: Sequence[str]) -> None:

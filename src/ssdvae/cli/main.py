@@ -36,7 +36,9 @@ from ssdvae.config import (
     TrainSettings,
 )
 from ssdvae.errors import UserError
-from ssdvae.paper.grid import TARGETS
+from ssdvae.evaluation.tasks import task_choices
+from ssdvae.markdown import markdown_table
+from ssdvae.paper.grid import targets
 
 # One pair of functions for each command: its flags, and what it calls.
 
@@ -283,7 +285,7 @@ def evaluate_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "--details", type=Path, default=None, help="file for the scores of each cloze item, in JSON lines"
     )
-    add_settings(parser, EvaluateSettings, {})
+    add_settings(parser, EvaluateSettings, {}, choices={"tasks": task_choices()})
 
 
 def evaluate(args: Namespace) -> None:
@@ -316,8 +318,7 @@ def scores(args: Namespace) -> None:
 
     for title, head, rows in score_tables(summarize(args.runs)):
         if args.markdown:
-            lines = [head, ["---"] * len(head), *rows]
-            print(f"**{title}**\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n")
+            print(f"**{title}**\n\n{markdown_table(head, rows)}\n")
         else:
             Console(highlight=False).print(table(title, head, rows))
 
@@ -338,7 +339,7 @@ def report(args: Namespace) -> None:
 
 
 def reproduce_flags(parser: Parser, argv: Sequence[str]) -> None:
-    parser.add_argument("what", choices=list(TARGETS), help="which tables of the paper")
+    parser.add_argument("what", choices=list(targets()), help="which tables of the paper")
     parser.add_argument("--data", type=Path, required=True, help="corpus folder")
     parser.add_argument(
         "--out", type=Path, required=True, help="folder for the runs, the tables and the page"

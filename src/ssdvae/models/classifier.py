@@ -25,6 +25,7 @@ class RNNLMClassifier(EventModel):
     """
 
     decoder = None
+    infers_frames = True
 
     def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)

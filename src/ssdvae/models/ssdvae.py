@@ -31,6 +31,9 @@ from ssdvae.models.prior import new_prior, relations_between
 class SSDVAE(EventModel):
     """Encoder, decoder, and the frame embeddings E^F that they share."""
 
+    infers_frames = True
+    infers_with_attention = True
+
     def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)

@@ -1,11 +1,18 @@
 """What the paper claims, and whether the cells that were measured support it.
 
 Each figure is a mean over seeds with its standard error. One is clearly above another if the difference of
-the means is larger than its own standard error, √(error² + error²); a single run has no error, and then any
-difference counts. A figure falls as ε rises if it is clearly lower at the highest ε than at the lowest, and
-no step from one ε to the next clearly raises it.
+the means is larger than its own standard error, √(error² + error²). A figure falls as ε rises if it is
+clearly lower at the highest ε than at the lowest, and no step from one ε to the next clearly raises it.
 
-A claim has parts. It is supported if all of them hold, not supported if one fails, and else not measured.
+A claim has parts, and a part is tested if all its figures have three seeds or more: with fewer, the standard
+error is unknown or hardly known. A claim is
+
+    not supported                     if a part that was tested fails,
+    not measured                      else, if figures of a part are missing,
+    not tested with enough seeds      else, if a part was not tested,
+    supported                         else: all parts were tested, and all hold.
+
+Whatever the verdict, the figures are shown.
 """
 
 from __future__ import annotations
@@ -15,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ssdvae.evaluation.summary import Spread, digits
+from ssdvae.evaluation.summary import Spread
 from ssdvae.paper.grid import (
     CLASSIFIERS,
     HAQAE,
@@ -26,27 +33,34 @@ from ssdvae.paper.grid import (
     ssdvae_row,
     ssdvae_single_row,
 )
-from ssdvae.paper.measured import CLOSE, CORPUS, Measured
+from ssdvae.paper.measured import CLOSE, CORPUS, Measured, figure_named
 
 HIGH = 0.7
 """From this ε on, frames are “sufficiently available”, as the paper says."""
 
+SEEDS = 3
+"""With fewer than these behind any of its figures, a claim is not judged."""
+
 SUPPORTED, NOT_SUPPORTED, NOT_MEASURED = "supported", "not supported", "not measured"
+TOO_FEW_SEEDS = "not tested with enough seeds"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean and its standard error."""
+    """A mean over seeds and its standard error."""
 
     mean: float
     error: float
+    seeds: int
 
     @classmethod
     def of(cls, spread: Spread) -> Estimate:
-        return cls(spread.mean, (spread.deviation or 0.0) / math.sqrt(len(spread.values)))
+        seeds = len(spread.values)
+        return cls(spread.mean, (spread.deviation or 0.0) / math.sqrt(seeds), seeds)
 
     def __sub__(self, other: Estimate) -> Estimate:
-        return Estimate(self.mean - other.mean, math.hypot(self.error, other.error))
+        error = math.hypot(self.error, other.error)
+        return Estimate(self.mean - other.mean, error, min(self.seeds, other.seeds))
 
     def clearly_above(self, other: Estimate) -> bool:
         difference = self - other
@@ -55,10 +69,18 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that a claim says: whether it holds (None if it was not measured), and the numbers."""
+    """One thing that a claim says: whether it holds (None if it was not measured), and the numbers.
+
+    ``seeds`` are the fewest behind any of these.
+    """
 
     holds: bool | None
     evidence: str
+    seeds: int = 0
+
+    @property
+    def tested(self) -> bool:
+        return self.holds is not None and self.seeds >= SEEDS
 
 
 @dataclass(frozen=True)
@@ -98,7 +120,13 @@ class Evidence:
 
 
 def _path(points: Sequence[Point], figure: str) -> str:
-    return ", ".join(f"{e.mean:.{digits(figure)}f} at ε = {observe:g}" for observe, e in points)
+    text = figure_named(figure).text
+    return ", ".join(f"{text(e.mean)} at ε = {observe:g}" for observe, e in points)
+
+
+def _fewest(points: Iterable[Point], *others: Estimate) -> int:
+    """The fewest seeds behind any of these figures."""
+    return min(e.seeds for e in (*(e for _, e in points), *others))
 
 
 def trend(points: Sequence[Point], figure: str, what: str, rises: bool) -> Part:
@@ -116,7 +144,9 @@ def trend(points: Sequence[Point], figure: str, what: str, rises: bool) -> Part:
     says = f"{what} {verb}s" if clear else f"{what} does not clearly {verb}"
     back = f"; it goes the other way from ε = {', '.join(against)}" if against else ""
     return Part(
-        clear and not against, f"{says} from the lowest ε to the highest{back}: {_path(points, figure)}."
+        clear and not against,
+        f"{says} from the lowest ε to the highest{back}: {_path(points, figure)}.",
+        _fewest(points),
     )
 
 
@@ -130,9 +160,9 @@ def beats(
     better = [e for e in points if _better(e[1], rival, higher)]
     worse = [point for point in points if point not in better]
     place = "above" if higher else "below"
-    says = f"{what}: clearly {place} {name} ({rival.mean:.{digits(figure)}f})"
+    says = f"{what}: clearly {place} {name} ({figure_named(figure).text(rival.mean)})"
     but = f", not with {_path(worse, figure)}" if worse else ""
-    return Part(not worse, f"{says} at {len(better)} of {len(points)} ε{but}.")
+    return Part(not worse, f"{says} at {len(better)} of {len(points)} ε{but}.", _fewest(points, rival))
 
 
 def _better(mine: Estimate, rival: Estimate, higher: bool) -> bool:
@@ -198,14 +228,15 @@ def _best_in_the_middle(points: Sequence[Point]) -> Part:
     observe, best = max(middle, key=lambda point: point[1].mean)
     holds = best.clearly_above(first) and best.clearly_above(last)
     says = f"The best cloze in the middle, at ε = {observe:g}, is {'' if holds else 'not '}clearly"
-    return Part(holds, f"{says} above both ends: {_path(points, 'cloze_nll')}.")
+    return Part(holds, f"{says} above both ends: {_path(points, 'cloze_nll')}.", _fewest(points))
 
 
 def _best_when_high(points: Sequence[Point]) -> Part:
     if len(points) < 2 or not any(observe >= HIGH for observe, _ in points):
         return Part(None, f"It takes the perplexity at two values of ε, one of them {HIGH:g} or more.")
     observe, best = min(points, key=lambda point: point[1].mean)
-    return Part(observe >= HIGH, f"Perplexity is lowest at ε = {observe:g} ({best.mean:.2f}).")
+    evidence = f"Perplexity is lowest at ε = {observe:g} ({best.mean:.2f})."
+    return Part(observe >= HIGH, evidence, _fewest(points))
 
 
 def frames_learned(e: Evidence) -> list[Part]:
@@ -234,7 +265,11 @@ def addition_beats(e: Evidence) -> list[Part]:
     gaps = [(observe, joined[observe] - added[observe]) for observe in both]
     won = f"at {len(both) - len(worse)} of {len(both)} ε"
     return [
-        Part(not worse, f"The perplexity of addition is clearly below that of concatenation {won}."),
+        Part(
+            not worse,
+            f"The perplexity of addition is clearly below that of concatenation {won}.",
+            _fewest(gaps),
+        ),
         trend(gaps, "ppl_official", "the lead of addition", rises=True),
     ]
 
@@ -253,11 +288,9 @@ def attention_on_verbs(e: Evidence) -> list[Part]:
     if not verbs:
         return [falls, Part(None, "Attention was not measured.")]
     observe, share = verbs[-1]
-    holds = share.clearly_above(Estimate(0.5, 0.0))
-    return [
-        falls,
-        Part(holds, f"At ε = {observe:g} verbs have {share.mean:.1%} of the attention; half is asked for."),
-    ]
+    holds = share.mean - 0.5 > share.error
+    evidence = f"At ε = {observe:g} verbs have {share.mean:.1%} of the attention; half is asked for."
+    return [falls, Part(holds, evidence, share.seeds)]
 
 
 def haqae_level(e: Evidence) -> list[str]:
@@ -299,13 +332,21 @@ CLAIMS: Sequence[tuple[str, Callable[[Evidence], list[Part]], Callable[[Evidence
 """The paper's claims: what each says, its parts, and what else is worth knowing beside it."""
 
 
+def judge(parts: Sequence[Part]) -> str:
+    """The verdict on a claim with these parts; see the top of this file."""
+    if any(part.tested and not part.holds for part in parts):
+        return NOT_SUPPORTED
+    if any(part.holds is None for part in parts):
+        return NOT_MEASURED
+    return SUPPORTED if all(part.tested for part in parts) else TOO_FEW_SEEDS
+
+
 def verdicts(evidence: Evidence) -> list[Verdict]:
     """One for each claim."""
     result = []
     for number, (claim, parts_of, remarks) in enumerate(CLAIMS, start=1):
         parts = parts_of(evidence)
-        held = [part.holds for part in parts]
-        verdict = NOT_SUPPORTED if False in held else NOT_MEASURED if None in held else SUPPORTED
         sentences = [part.evidence for part in parts] + [f"Beside it: {text}" for text in remarks(evidence)]
-        result.append(Verdict(number, claim, verdict, " ".join(s[0].upper() + s[1:] for s in sentences)))
+        evidenced = " ".join(s[0].upper() + s[1:] for s in sentences)
+        result.append(Verdict(number, claim, judge(parts), evidenced))
     return result

@@ -14,10 +14,12 @@ from ssdvae.data.cloze import read_cloze
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.single import single_events
 from ssdvae.errors import UserError
-from ssdvae.files import atomic_write, check_exists, sha256
+from ssdvae.evaluation.tasks import find_task
+from ssdvae.evaluation.tasks.base import Task
+from ssdvae.files import atomic_write, check_exists
 from ssdvae.paper.claims import Evidence, Verdict, verdicts
 from ssdvae.paper.figures import SOURCE
-from ssdvae.paper.grid import TARGETS, Cell, grid
+from ssdvae.paper.grid import Cell, grid, tables, targets
 from ssdvae.paper.job import Job, Wanted
 from ssdvae.paper.measured import read_measured
 from ssdvae.paper.progress import Progress
@@ -53,15 +55,15 @@ def reproduce(
     measuring: EvaluateSettings,
 ) -> Reproduced:
     """Make the runs behind some tables, as far as they are not there, and then the tables."""
-    if what not in TARGETS:
-        raise UserError(f"no table {what!r}; there are: {', '.join(TARGETS)}")
-    names = _possible(TARGETS[what], corpus, settings)
+    if what not in targets():
+        raise UserError(f"no table {what!r}; there are: {', '.join(targets())}")
+    measuring = dataclasses.replace(measuring, split=settings.split, cloze=None)
+    names = _possible(targets()[what], corpus, settings, measuring)
     cells = grid(names, settings)
     if training.vectors is not None:
         check_exists(training.vectors)
-    if "cloze" in names:
-        for path in settings.cloze_files.values():
-            read_cloze(path)  # better now than after the training
+    for path in settings.cloze_files.values():
+        read_cloze(path)  # a mistake in it is better known before training
     with exclusive_lock(out) as lock:
         single = out / "single-events"
         corpora = {False: corpus}
@@ -73,7 +75,7 @@ def reproduce(
             refuse_if_other(job)
         left = {cell: job for cell, job in jobs.items() if not job.finished()}
         # What an earlier sweep has left for other tables speaks for or against the claims, too.
-        known = prepared.jobs(cell for cell in grid(TARGETS["all"], settings) if cell.row.single in corpora)
+        known = prepared.jobs(cell for cell in grid(targets()["all"], settings) if cell.row.single in corpora)
         known = {cell: job for cell, job in known.items() if not differences(job)}
         outcome = _Outcome(names, known, out, Context(settings, training, corpus))
         failed: dict[Cell, str] = {}
@@ -89,14 +91,33 @@ def reproduce(
     return result
 
 
-def _possible(tables: Sequence[str], corpus: Corpus, settings: ReproduceSettings) -> list[str]:
-    """The tables without that of the cloze, if there are no items and it is only one of many."""
-    if "cloze" in tables and not corpus.has_cloze(settings.split) and not settings.cloze_files:
-        if len(tables) == 1:
-            corpus.cloze(settings.split)  # which says what to do
-        say(f"{corpus.folder} has no cloze items for the split {settings.split!r}: that table is left out")
-        return [table for table in tables if table != "cloze"]
-    return list(tables)
+def _possible(
+    names: Sequence[str], corpus: Corpus, settings: ReproduceSettings, measuring: EvaluateSettings
+) -> list[str]:
+    """The tables without those that there are no data for; if it is the only one, an error."""
+    possible = []
+    for name in names:
+        task = tables()[name]
+        if task is None or list(wanted_data(task, corpus, settings, measuring)):
+            possible.append(name)
+        elif len(names) == 1:
+            task.data(corpus, dataclasses.replace(measuring, tasks=task.name))  # which says what to do
+            raise UserError(f"{corpus.folder} has no data for {task.name}")
+        else:
+            say(
+                f"{corpus.folder} has no {name} data for the split {settings.split!r}: that table is left out"
+            )
+    return possible
+
+
+def wanted_data(
+    task: Task, corpus: Corpus, settings: ReproduceSettings, measuring: EvaluateSettings
+) -> Iterator[Wanted]:
+    """What a task is to be measured on: the data of the corpus, and cloze files if it takes them."""
+    files = settings.cloze_files.values() if task.takes_cloze_files else ()
+    for path in (None, *files):
+        if (data := task.data(corpus, dataclasses.replace(measuring, cloze=path))) is not None:
+            yield Wanted(task.name, data.sha256, path)
 
 
 @dataclass(frozen=True)
@@ -110,30 +131,21 @@ class _Prepared:
     measuring: EvaluateSettings
 
     def jobs(self, cells: Iterable[Cell]) -> dict[Cell, Job]:
-        files = {path: sha256(path) for path in self.settings.cloze_files.values()}
-        measuring = dataclasses.replace(self.measuring, split=self.settings.split, cloze=None)
         return {
             cell: Job(
                 self.out / "runs" / cell.name,
                 self.corpora[cell.row.single].folder.resolve(),
                 cell.row.settings(self.training, cell.seed),
-                measuring,
-                tuple(self._wanted(cell, files)),
+                self.measuring,
+                tuple(self._wanted(cell)),
             )
             for cell in cells
         }
 
-    def _wanted(self, cell: Cell, files: Mapping[Path, str]) -> Iterator[Wanted]:
-        corpus, split = self.corpora[cell.row.single], self.settings.split
-        digests = corpus.manifest["sha256"]
-        for task in sorted(cell.tasks):
-            if task != "cloze":
-                yield Wanted(task, digests[f"{split}.arrow"])
-                continue
-            if corpus.has_cloze(split):
-                yield Wanted(task, digests[f"cloze/{split}.txt"])
-            for path, digest in files.items():
-                yield Wanted(task, digest, path)
+    def _wanted(self, cell: Cell) -> Iterator[Wanted]:
+        for name in sorted(cell.tasks):
+            corpus = self.corpora[cell.row.single]
+            yield from wanted_data(find_task(name), corpus, self.settings, self.measuring)
 
 
 def differences(job: Job) -> list[str]:

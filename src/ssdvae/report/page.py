@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ssdvae import __version__
 from ssdvae.config import ReportSettings
+from ssdvae.evaluation.published import Published
 from ssdvae.files import atomic_write
 from ssdvae.report.figures import calibration, latent_use, learning_curves
 from ssdvae.report.html import Html, join, tag
@@ -23,8 +24,9 @@ def write_report(
     out: Path,
     settings: ReportSettings,
     tick: Callable[[int], None] = lambda runs: None,
+    published: Published | None = None,
 ) -> Path:
-    """Write the page about some runs."""
+    """Write the page about some runs, their scores beside published ones."""
     runs = read_runs(folders)
     sections = [
         (
@@ -33,7 +35,7 @@ def write_report(
             join([tiles(runs, settings.split), data_table(runs), runs_table(runs), settings_table(runs)]),
         ),
         ("curves", "Learning curves", learning_curves(runs)),
-        ("results", "Results", join(results(runs))),
+        ("results", "Results", join(results(runs, published))),
         ("calibration", "Calibration", calibration(runs, settings.split)),
         ("latent", "Use of the latent variables", latent_use(runs, settings.split)),
     ]

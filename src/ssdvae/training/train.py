@@ -23,7 +23,7 @@ from ssdvae.data.relations import Relation, read_relations
 from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.runs import Run, State
+from ssdvae.runs import Run, State, validation_loss
 from ssdvae.training.loop import Step, new_accelerator, new_model, new_optimizer, steps_per_epoch, train_steps
 
 
@@ -261,9 +261,7 @@ class _Training:
             processes=self.accelerator.num_processes,
             reduce=lambda tally: self.accelerator.reduce(tally.to(self.accelerator.device), "sum").cpu(),
         )
-        # By what it was trained for: the bound, the words, or, if it says nothing of these, the frames.
-        judged = (scores.get(name) for name in ("ppl_bound", "ppl", "frame_ppl"))
-        figure = next((score for score in judged if score is not None), None)
+        figure = validation_loss(scores)
         if figure is None:
             raise UserError("no event of the validation split has a known frame to judge by")
         best = state.best is None or figure < state.best
