@@ -17,7 +17,8 @@ from ssdvae.errors import UserError
 from ssdvae.evaluation.tasks import find_task
 from ssdvae.evaluation.tasks.base import Task
 from ssdvae.files import atomic_write, check_exists
-from ssdvae.paper.claims import Evidence, Verdict, verdicts
+from ssdvae.paper.claims import Verdict, verdicts
+from ssdvae.paper.evidence import Evidence
 from ssdvae.paper.figures import SOURCE
 from ssdvae.paper.grid import Cell, grid, tables, targets
 from ssdvae.paper.job import Job, Wanted

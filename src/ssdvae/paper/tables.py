@@ -10,7 +10,8 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.evaluation.published import PublishedFigure
 from ssdvae.evaluation.summary import Spread
 from ssdvae.evaluation.tasks.base import Figure
-from ssdvae.paper.claims import SEEDS, Verdict
+from ssdvae.paper.claims import Verdict
+from ssdvae.paper.evidence import SEEDS
 from ssdvae.paper.figures import SOURCE, TABLES, published_figures
 from ssdvae.paper.grid import CURVES, Configuration, rows_of, tables
 from ssdvae.paper.measured import CLOSE, CORPUS, CURVE_FIGURES, Measured, figure_named
