@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from argparse import SUPPRESS
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, Protocol, get_type_hints
 
-from jsonargparse import ActionYesNo, ArgumentParser
+from jsonargparse import ActionYesNo
 
+from ssdvae.cli.parser import Parser
 from ssdvae.config import PRESETS, Settings, preset
-from ssdvae.errors import UserError
-
-
-class Parser(ArgumentParser):
-    """One that says what is wrong in a line or two, in the words of the command line."""
-
-    WORDING = (
-        (r'Parser key "(?:\w+\.)?(\w+)":\s*', r"--\1: "),
-        (r"(?<=arguments are required: )\w+\.(\w+)", r"--\1"),
-        (r"<class '(\w+)'>", r"\1"),
-        (r"(?:typing\.)?Literal\[(.*?)\]", r"value among \1"),
-    )
-
-    def __init__(self, **options: Any) -> None:
-        # No abbreviations: --seed must not be taken for --seeds.
-        super().__init__(**options, allow_abbrev=False)
-
-    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        for pattern, wording in self.WORDING:
-            message = re.sub(pattern, wording, message)
-        raise UserError(f"{message}\nadd --help to read about the settings and their values")
 
 
 def add_settings(parser: Parser, kind: type[Settings], defaults: dict[str, Any]) -> None:
@@ -78,15 +56,14 @@ def _value_of(flag: str, argv: Sequence[str]) -> str | None:
     return None
 
 
-def input_format(parser: Parser) -> None:
+class TakesArguments(Protocol):
+    """A parser, or a group of its arguments."""
+
+    def add_argument(self, *names: Any, **options: Any) -> Any: ...
+
+
+def input_format(parser: TakesArguments) -> None:
     parser.add_argument("--format", default=None, help="jsonl, csv, parquet or official; by default as named")
     parser.add_argument(
         "--skip-bad", action="store_true", help="count and report malformed input instead of stopping"
     )
-
-
-def json_lines(path: Path) -> Path:
-    """A file that will be read again by its name."""
-    if not path.name.endswith((".jsonl", ".jsonl.gz")):
-        raise UserError(f"found {path} as the file to write, expected a name in .jsonl or .jsonl.gz")
-    return path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.files import atomic_write, sha256
 from ssdvae.memory import keep_freed_memory
 from ssdvae.models.base import EventModel
+from ssdvae.progress import Advance, no_advance
 
 FILE = "scores.json"
 
@@ -45,7 +46,7 @@ def measure(
     settings: EvaluateSettings,
     *,
     details: Path | None = None,
-    tick: Callable[[int], None] = lambda items: None,
+    advance: Advance = no_advance,
 ) -> list[Measurement]:
     """Do the tasks, each as far as the model has an answer; ``weights`` is the fingerprint of the model.
 
@@ -67,14 +68,14 @@ def measure(
         documents = corpus.split(settings.split)
         digest = corpus.manifest["sha256"][f"{settings.split}.arrow"]
         words = "perplexity" in settings.task_names
-        scores = evaluate(model, documents, settings, words=words, look=predictions.add, tick=tick)
+        scores = evaluate(model, documents, settings, words=words, look=predictions.add, advance=advance)
         if words:
             keep("perplexity", settings.split, digest, len(documents), scores)
         if "frames" in settings.task_names and (scores := predictions.scores(model.frames)):
             keep("frames", settings.split, digest, scores["frame_events"], scores)
     if path is not None:
         task = ClozeTask.of(read_cloze(path), model.vocabulary, corpus.lowercase)
-        result = score_cloze(model, task, settings, tick)
+        result = score_cloze(model, task, settings, advance)
         name = settings.split if settings.cloze is None else str(settings.cloze)
         # Beside the usual measurement, not in its place.
         name += ", frames read" if settings.cloze_frames == "read" else ""

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ssdvae.cli.console import say
 from ssdvae.config import EvaluateSettings, ReproduceSettings, TrainSettings
 from ssdvae.data.cloze import read_cloze
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.single import single_events
 from ssdvae.errors import UserError
 from ssdvae.files import atomic_write, check_exists, sha256
+from ssdvae.paper.cells import Cells
 from ssdvae.paper.claims import Evidence, Verdict, verdicts
 from ssdvae.paper.figures import SOURCE
 from ssdvae.paper.grid import TARGETS, Cell, grid
 from ssdvae.paper.job import Job, Wanted
 from ssdvae.paper.measured import read_measured
-from ssdvae.paper.progress import Progress
 from ssdvae.paper.render import FORMATS, Table, html
 from ssdvae.paper.sweep import environments, exclusive_lock, sweep
 from ssdvae.paper.tables import Context, all_tables
+from ssdvae.progress import SILENT, Progress
 from ssdvae.report.figures import learning_curves
 from ssdvae.report.html import join
 from ssdvae.report.overview import data_table, runs_table
 from ssdvae.report.page import Section, write_page
 from ssdvae.report.runs import read_runs
 from ssdvae.runs import Run
+
+log = logging.getLogger(__name__)
 
 HARMLESS = ("save_minutes", "record_steps", "tensorboard")
 """Settings of a run that change nothing of what it learns."""
@@ -51,8 +54,13 @@ def reproduce(
     settings: ReproduceSettings,
     training: TrainSettings,
     measuring: EvaluateSettings,
+    progress: Progress = SILENT,
+    watch: Callable[[Cells], None] | None = None,
 ) -> Reproduced:
-    """Make the runs behind some tables, as far as they are not there, and then the tables."""
+    """Make the runs behind some tables, as far as they are not there, and then the tables.
+
+    ``watch`` is shown the state of the sweep again and again.
+    """
     if what not in TARGETS:
         raise UserError(f"no table {what!r}; there are: {', '.join(TARGETS)}")
     names = _possible(TARGETS[what], corpus, settings)
@@ -79,8 +87,8 @@ def reproduce(
         failed: dict[Cell, str] = {}
         if left:
             places = environments(settings.jobs, len(left))
-            progress = Progress(left, [cell for cell in jobs if cell not in left], len(places))
-            failed = sweep(left, out / "logs", places, lock, progress, outcome.write_tables)
+            state = Cells(left, [cell for cell in jobs if cell not in left], len(places))
+            failed = sweep(left, out / "logs", places, lock, state, outcome.write_tables, progress, watch)
         result = outcome.write_tables()
         outcome.write_page(result)
     if failed:
@@ -94,7 +102,9 @@ def _possible(tables: Sequence[str], corpus: Corpus, settings: ReproduceSettings
     if "cloze" in tables and not corpus.has_cloze(settings.split) and not settings.cloze_files:
         if len(tables) == 1:
             corpus.cloze(settings.split)  # which says what to do
-        say(f"{corpus.folder} has no cloze items for the split {settings.split!r}: that table is left out")
+        log.info(
+            f"{corpus.folder} has no cloze items for the split {settings.split!r}: that table is left out"
+        )
         return [table for table in tables if table != "cloze"]
     return list(tables)
 

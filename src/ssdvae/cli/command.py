@@ -1,0 +1,37 @@
+"""What a command of the command line is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jsonargparse import Namespace
+
+from ssdvae.cli.parser import Parser
+from ssdvae.config import Settings
+
+
+@dataclass(frozen=True)
+class Command:
+    """Flags, a call of the API, and what is printed of the result."""
+
+    name: str
+    help: str
+    function: str  # of the API, that does the work
+    flags: Callable[
+        [Parser, Sequence[str]], None
+    ]  # told the words of the command line: a preset is among them
+    run: Callable[[Namespace], None]
+    examples: tuple[str, str]
+
+    def parser(self, argv: Sequence[str]) -> Parser:
+        description = self.help[0].upper() + self.help[1:] + "."
+        parser = Parser(prog=f"ssdvae {self.name}", description=description, examples=self.examples)
+        self.flags(parser, argv)
+        return parser
+
+
+def values(kind: type[Settings], args: Namespace) -> dict[str, Any]:
+    """The settings of a group, as keyword arguments."""
+    return kind.of(vars(args)).to_dict()
