@@ -19,9 +19,7 @@ class Command:
     name: str
     help: str
     function: str  # of the API, that does the work
-    flags: Callable[
-        [Parser, Sequence[str]], None
-    ]  # told the words of the command line: a preset is among them
+    flags: Callable[[Parser, Sequence[str]], None]  # told the words: a preset among them gives defaults
     run: Callable[[Namespace], None]
     examples: tuple[str, str]
 
@@ -29,6 +27,7 @@ class Command:
         description = self.help[0].upper() + self.help[1:] + "."
         parser = Parser(prog=f"ssdvae {self.name}", description=description, examples=self.examples)
         self.flags(parser, argv)
+        parser.finish()
         return parser
 
 

@@ -187,7 +187,7 @@ COMMANDS = (
         extract,
         (
             "ssdvae extract stories --out stories.jsonl --keep-text",
-            "ssdvae extract stories/ferry.conllu --out ferry.jsonl --lemmas --negation mark",
+            "ssdvae extract stories/ferry.conllu --out ferry.jsonl --negation mark",
         ),
     ),
     Command(
@@ -198,7 +198,7 @@ COMMANDS = (
         annotate,
         (
             "ssdvae annotate stories.jsonl --frames verbs.csv --out framed.jsonl",
-            "ssdvae annotate stories.jsonl --frames events.jsonl --save classifier --out learned.jsonl",
+            "ssdvae annotate stories.jsonl --frames events.jsonl --out learned.jsonl",
         ),
     ),
     Command(
@@ -209,7 +209,7 @@ COMMANDS = (
         prepare,
         (
             "ssdvae prepare events.jsonl --out corpus --preset tiny",
-            "ssdvae prepare --train events.jsonl --test events.jsonl.gz --out splits --vocabulary 5000",
+            "ssdvae prepare --train events.jsonl --test events.jsonl.gz --out splits",
         ),
     ),
 )

@@ -13,7 +13,7 @@ from jsonargparse import Namespace
 from ssdvae import api
 from ssdvae.cli.command import Command, values
 from ssdvae.cli.console import say, show
-from ssdvae.cli.flags import add_settings, input_format
+from ssdvae.cli.flags import TakesArguments, add_settings, input_format
 from ssdvae.cli.parser import Parser
 from ssdvae.cli.tables import explain_tables, inferred_table, script_table
 from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     from ssdvae.answers.infer import InferredDocument
 
 
-def _run_flags(parser: Parser, json_help: str) -> None:
-    parser.add_argument("run", type=Path, help="run folder, or the name of a model on the Hugging Face Hub")
-    parser.add_argument("--json", action="store_true", help=json_help)
+def _run_flags(parser: Parser, json_help: str) -> TakesArguments:
+    files = parser.add_argument_group("model, input and output")
+    files.add_argument("run", type=Path, help="run folder, or the name of a model on the Hugging Face Hub")
+    files.add_argument("--json", action="store_true", help=json_help)
+    return files
 
 
 def explain_flags(parser: Parser, argv: Sequence[str]) -> None:
-    _run_flags(parser, "print one JSON object and nothing else")
-    parser.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
+    files = _run_flags(parser, "print one JSON object and nothing else")
+    files.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
     add_settings(parser, ExplainSettings, {})
 
 
@@ -43,16 +45,16 @@ def explain(args: Namespace) -> None:
 
 
 def infer_flags(parser: Parser, argv: Sequence[str]) -> None:
-    _run_flags(parser, "print a line of JSON for each document")
-    parser.add_argument(
+    files = _run_flags(parser, "print a line of JSON for each document")
+    files.add_argument(
         "file",
         nargs="?",
         default="-",
         help="file of documents; without one, events are read from standard input, "
         "as lines `verb subj obj mod` (- for an empty slot) with a blank line after each document",
     )
-    parser.add_argument("--out", type=Path, default=None, help="file to write (.jsonl or .jsonl.gz)")
-    input_format(parser)
+    files.add_argument("--out", type=Path, default=None, help="file to write (.jsonl or .jsonl.gz)")
+    input_format(files)
     add_settings(parser, InferSettings, {})
 
 
@@ -87,15 +89,15 @@ def _reported(documents: Iterable[InferredDocument]) -> Iterator[InferredDocumen
 
 
 def generate_flags(parser: Parser, argv: Sequence[str]) -> None:
-    _run_flags(parser, "print one JSON object and nothing else")
-    parser.add_argument(
+    files = _run_flags(parser, "print one JSON object and nothing else")
+    files.add_argument(
         "--seed-event",
         nargs="+",
         default=[],
         help='events to begin with, each in quotes: "elected taylor election at", with - for an empty slot; '
         "by default none: the model thinks of a script by itself",
     )
-    parser.add_argument(
+    files.add_argument(
         "--frames",
         default=None,
         help="frames of the events after the seed, with commas between, and _ for one left to the model",
@@ -158,7 +160,7 @@ COMMANDS = (
         generate,
         (
             "ssdvae generate runs/first --seed-event 'arrested police suspect in'",
-            "ssdvae generate runs/first --seed-event 'arrested police' --frames _,Trial --method beam",
+            "ssdvae generate runs/first --seed-event 'met she him' --frames _,Arrest",
         ),
     ),
     Command(

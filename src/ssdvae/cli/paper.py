@@ -72,7 +72,7 @@ COMMANDS = (
         reproduce_flags,
         reproduce,
         (
-            "ssdvae reproduce perplexity --data corpus --out paper --scale tiny --epochs 1",
+            "ssdvae reproduce perplexity --data corpus --out paper --scale tiny",
             "ssdvae reproduce all --data corpus --out paper-small --scale small --seeds 3",
         ),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from argparse import Action
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -20,13 +21,24 @@ class _HelpFormatter(DefaultHelpFormatter):
             return super()._fill_text(text, width, indent)
         return "\n".join(indent + line for line in text.splitlines())
 
+    def _expand_help(self, action: Action) -> str:
+        """Types in plain words, and no default where there is none."""
+        text = super()._expand_help(action)
+        for pattern, wording in (
+            (r"type: <class '(\w+)'>", lambda found: f"type: {found[1].lower()}"),
+            (r"type: Literal\[.*?\],? ?", ""),
+            (r"(, )?default: null", ""),
+            (r" \(\)", ""),
+        ):
+            text = re.sub(pattern, wording, text)
+        return text
+
 
 class Parser(ArgumentParser):
     """One that says what is wrong in a line or two."""
 
     WORDING = (
         (r'Parser key "(?:\w+\.)?(\w+)":\s*', r"--\1: "),
-        (r"(?<=arguments are required: )\w+\.(\w+)", r"--\1"),
         (r"<class '(\w+)'>", r"\1"),
         (r"(?:typing\.)?Literal\[(.*?)\]", r"value among \1"),
     )
@@ -36,11 +48,28 @@ class Parser(ArgumentParser):
         # No abbreviations: --seed must not be taken for --seeds.
         super().__init__(**options, epilog=epilog, formatter_class=_HelpFormatter, allow_abbrev=False)
 
+    def finish(self) -> None:
+        """A usage of one line (the flags are listed anyway), and what all commands have at the end."""
+        actions = [action for action in self._actions if action.dest != "help"]
+        several = {"+": "{0} [{0} ...]", "?": "[{0}]"}
+        words = [several.get(str(a.nargs), "{0}").format(a.dest) for a in actions if not a.option_strings]
+        words += [
+            f"{a.option_strings[0]} {a.dest.upper()}" for a in actions if a.option_strings and a.required
+        ]
+        self.usage = " ".join(["%(prog)s", *words, "[flags]"])
+        self._action_groups = sorted(self._action_groups, key=lambda group: group.title == "options")
+
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         for pattern, wording in self.WORDING:
             message = re.sub(pattern, wording, message)
+        message = re.sub(r"(?<=arguments are required: ).*", self._as_flags, message)
         hint = self._meant(message) or f"see {self.prog} --help"
         raise UserError(f"{message}\n{hint}")
+
+    def _as_flags(self, names: re.Match[str]) -> str:
+        """The names of settings as they are written on the command line."""
+        flags = {action.dest: action.option_strings for action in self._actions}
+        return ", ".join((flags.get(name) or [name])[0] for name in names[0].split(", "))
 
     def _meant(self, message: str) -> str | None:
         """What a flag, or a key of a --config file, that does not exist may stand for."""

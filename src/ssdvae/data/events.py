@@ -203,7 +203,7 @@ def to_event(value: object) -> Event:
 
 
 def to_document(value: object, id: str) -> Document:
-    """A document from a ``Document``, a mapping with its events, or a list of events; ``id`` if it lacks one."""
+    """A document from a ``Document``, a mapping with its events, or a list of events, named ``id``."""
     if isinstance(value, Document):
         return Document(value.id, tuple(map(to_event, value.events)))
     events: object = value

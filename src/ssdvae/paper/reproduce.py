@@ -102,9 +102,8 @@ def _possible(tables: Sequence[str], corpus: Corpus, settings: ReproduceSettings
     if "cloze" in tables and not corpus.has_cloze(settings.split) and not settings.cloze_files:
         if len(tables) == 1:
             corpus.cloze(settings.split)  # which says what to do
-        log.info(
-            f"{corpus.folder} has no cloze items for the split {settings.split!r}: that table is left out"
-        )
+        missing = f"{corpus.folder} has no cloze items for the split {settings.split!r}"
+        log.warning(f"{missing}: that table is left out")
         return [table for table in tables if table != "cloze"]
     return list(tables)
 
