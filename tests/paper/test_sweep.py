@@ -277,7 +277,7 @@ def test_python_takes_the_settings_of_the_flags(
     monkeypatch.setattr("ssdvae.paper.reproduce.sweep", only_ask)
     monkeypatch.setattr("ssdvae.paper.reproduce._Outcome.write_tables", lambda self: None)
     monkeypatch.setattr("ssdvae.paper.reproduce._Outcome.write_page", lambda self, result: None)
-    given = {"scale": "small", "observe": "0.5", "seeds": 1, "hidden": 9, "decay": True}
+    given: dict[str, Any] = {"scale": "small", "observe": "0.5", "seeds": 1, "hidden": 9, "decay": True}
     api.reproduce("attention", corpus, tmp_path / "a", **given)
     (tmp_path / "c.yaml").write_text("scale: small\nobserve: '0.5'\nseeds: 1\nhidden: 7\ndecay: true\n")
     words = ["reproduce", "attention", "--data", str(corpus), "--out", str(tmp_path / "b"), "--hidden=9"]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.text import Text
 
 from ssdvae.cli.layout import TableText, fitted
 from ssdvae.progress import console
@@ -53,5 +54,6 @@ def show(tables: Iterable[TableText]) -> None:
     """Print tables, each laid out so that it fits."""
     out = output()
     for title, head, rows in tables:
-        for table in fitted(title, head, rows, out.width):
+        out.print(Text(title, style="italic"))
+        for table in fitted(head, rows, out.width):
             out.print(table)

@@ -162,7 +162,7 @@ def prepare(args: Namespace) -> None:
 COMMANDS = (
     Command(
         "world",
-        "write documents of the embedded corpus, whose exact distribution is known",
+        "write documents of the embedded corpus, whose distribution is known",
         "world",
         world_flags,
         world,

@@ -25,26 +25,24 @@ NARROW = 16
 FIGURE = re.compile(r"[\d–.,%±\s()-]*( MB)?")
 
 
-def fitted(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[Table]:
+def fitted(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[Table]:
     """The table, or several, no wider than ``width`` as long as no single word is."""
     natural = [_longest(column) for column in _columns(head, rows)]
     heads_broken = [_longest([*name.split(), *cells]) for name, *cells in _columns(head, rows)]
     for widths in (natural, heads_broken):
         if _total(widths) <= width:
-            yield _table(title, head, rows, widths)
+            yield _table(head, rows, widths)
             return
     if rows and len(rows) < len(head):
         turned_head, *turned_rows = _columns(head, rows)
         turned = [_longest(column) for column in _columns(turned_head, turned_rows)]
         if _total(turned) <= width:
-            yield _table(title, turned_head, turned_rows, turned)
+            yield _table(turned_head, turned_rows, turned)
             return
     least = [min(wide, _least(column)) for wide, column in zip(natural, _columns(head, rows), strict=True)]
-    parts = list(_parts(least, width))
-    for number, part in enumerate(parts, start=1):
-        place = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+    for part in _parts(head, least, width):
         widths = _widened([least[i] for i in part], [natural[i] for i in part], width)
-        yield _table(title + place, [head[i] for i in part], [[row[i] for i in part] for row in rows], widths)
+        yield _table([head[i] for i in part], [[row[i] for i in part] for row in rows], widths)
 
 
 def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -68,14 +66,23 @@ def _least(column: Sequence[str]) -> int:
     return max(words, _longest(whole), NARROW if len(broken) > 1 else 0)
 
 
-def _parts(least: Sequence[int], width: int) -> Iterator[list[int]]:
-    """Columns that stand side by side; the first one stands before all."""
+def _parts(head: Sequence[str], least: Sequence[int], width: int) -> Iterator[list[int]]:
+    """Columns that stand side by side; the first one stands before all.
+
+    A column without a name belongs to the one at its left.
+    """
+    units: list[list[int]] = []
+    for column in range(1, len(head)):
+        if head[column] or not units:
+            units.append([column])
+        else:
+            units[-1].append(column)
     part = [0]
-    for column in range(1, len(least)):
-        if len(part) > 1 and _total([least[i] for i in (*part, column)]) > width:
+    for unit in units:
+        if len(part) > 1 and _total([least[i] for i in (*part, *unit)]) > width:
             yield part
             part = [0]
-        part.append(column)
+        part += unit
     yield part
 
 
@@ -89,9 +96,9 @@ def _widened(least: Sequence[int], natural: Sequence[int], width: int) -> list[i
     return widths
 
 
-def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Table:
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Table:
     # As text: what stands in brackets may be a word of the data, and is no markup.
-    shown = Table(title=Text(title), title_justify="left")
+    shown = Table()
     for name, width in zip(head, widths, strict=True):
         shown.add_column(Text(name), width=width, overflow="fold")
     for row in rows:

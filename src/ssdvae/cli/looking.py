@@ -132,13 +132,13 @@ def report(args: Namespace) -> None:
 COMMANDS = (
     Command(
         "explain",
-        "show the clusters, the attention and the chains of frames of a model",
+        "show what a model learned: clusters, attention, chains of frames",
         "explain",
         explain_flags,
         explain,
         (
             "ssdvae explain runs/first",
-            "ssdvae explain runs/first --words arrested,charged --frames Arrest --json",
+            "ssdvae explain runs/first --words told,left --frames Arriving --json",
         ),
     ),
     Command(
@@ -165,7 +165,7 @@ COMMANDS = (
     ),
     Command(
         "report",
-        "write one page about runs: curves, scores, and what the models learned",
+        "write one page about runs: curves, scores, what the models learned",
         "write_report",
         report_flags,
         report,

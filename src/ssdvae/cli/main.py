@@ -30,7 +30,7 @@ def usage() -> str:
     lines = [
         "usage: ssdvae COMMAND ...",
         "",
-        "Learn what usually happens next from sequences of events and partly known frames.",
+        "Learn what usually happens next, from event sequences with partly known frames.",
     ]
     for title, commands in GROUPS.items():
         lines += ["", f"{title}:", *(f"  {command.name:<11}{command.help}" for command in commands)]
