@@ -101,7 +101,7 @@ def test_a_new_setting_is_a_new_argument() -> None:
 def test_the_api_is_found_by_looking() -> None:
     assert set(dir(ssdvae)) == set(ssdvae.__all__) == set(api.__all__)
     assert {command.function for command in COMMANDS.values()} <= set(FUNCTIONS)
-    shown = pydoc.render_doc(ssdvae, renderer=pydoc.plaintext)
+    shown = pydoc.plain(pydoc.render_doc(ssdvae))
     for name in FUNCTIONS:
         assert f"    {name}(" in shown
         assert inspect.isfunction(getattr(ssdvae, name))
