@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from tests.system.test_commands import KEYS
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = dataclasses.replace(TRAIN, epochs=3, hidden=16)
+    settings = TRAIN.changed(epochs=3, hidden=16)
     tour = take_tour(tmp_path / "demo", documents=600, settings=settings)
     scores = tour.scores
     assert capsys.readouterr().out == ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ssdvae.api.signatures import AnyPath, settings_of, with_settings
+from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.config import AnnotateSettings, ExtractSettings, PrepareSettings, Split, StreamSettings
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
@@ -80,7 +80,7 @@ def extract(
     of each file tells. A bad document is skipped and counted. In a script, call it under
     ``if __name__ == "__main__"``, or with ``jobs=1``.
     """
-    chosen = settings_of(ExtractSettings, settings)
+    chosen = ExtractSettings.exactly(settings)
     return extracting.extract(
         paths(sources), json_lines(out), chosen, format=format, progress=resolve(progress)
     )
@@ -113,7 +113,7 @@ def annotate(
     In a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
     """
     # All that may be wrong is looked at before anything is learned, which takes a while.
-    out, chosen = json_lines(out), settings_of(AnnotateSettings, settings)
+    out, chosen = json_lines(out), AnnotateSettings.exactly(settings)
     check_exists(source)
     save, candidates, relations = (Path(p) if p else None for p in (save, candidates, relations))
     annotator = annotating.load_annotator(str(frames), save=save, candidates=candidates, relations=relations)
@@ -154,7 +154,7 @@ def prepare(
         if isinstance(sources, Mapping)
         else Path(sources)
     )
-    chosen = settings_of(PrepareSettings, settings, preset)
+    chosen = PrepareSettings.preset(preset, **settings)
     shared = StreamSettings(jobs=jobs).jobs
     shown = resolve(progress)
     return preparing.prepare(

@@ -12,7 +12,7 @@ from ssdvae.analysis import explain as explaining
 from ssdvae.answers import generate as generation
 from ssdvae.answers import infer as inference
 from ssdvae.api.data import json_lines, paths
-from ssdvae.api.signatures import AnyPath, settings_of, with_settings
+from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.api.training import as_model, corpus_of
 from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
 from ssdvae.data.corpus import Corpus
@@ -43,7 +43,7 @@ def explain(
 
     >>> ssdvae.explain("runs/first").clusters.top_frames("arrested")
     """
-    chosen = settings_of(ExplainSettings, settings)
+    chosen = ExplainSettings.exactly(settings)
     corpus = corpus_of(run, corpus)
     model = as_model(run)
     corpus.check_names(model.vocabulary, model.frames)
@@ -72,7 +72,7 @@ def infer(
     ``"met she him at"``, with - for an empty slot. An open text file is read as typed events, one on each
     line and a blank line after each document. ``format`` and ``skip_bad`` are for files, as in `prepare`.
     """
-    chosen = settings_of(InferSettings, settings)
+    chosen = InferSettings.exactly(settings)
     skipped = Skipped() if skip_bad else None
     shown = resolve(progress) if isinstance(documents, str | Path) else SILENT
     read = track(shown, _documents(documents, format, skipped), "inferring")
@@ -115,7 +115,7 @@ def generate(
     ``"met she him at"``, with - for an empty slot. ``frames`` are those of the events after the seed, None
     where one is left to the model.
     """
-    chosen = settings_of(GenerateSettings, settings)
+    chosen = GenerateSettings.exactly(settings)
     return generation.generate(as_model(run), chosen, seed_events=_events(seed_events), frames=frames)
 
 
@@ -139,7 +139,7 @@ def write_report(
 
     >>> ssdvae.write_report(["runs/first"], "report.html")
     """
-    chosen, folders = settings_of(ReportSettings, settings), paths(runs)
+    chosen, folders = ReportSettings.exactly(settings), paths(runs)
     with resolve(progress).task("looking at runs", len(folders)) as advance:
         return page.write_report(folders, Path(out), chosen, advance)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ssdvae.api.data import paths
-from ssdvae.api.signatures import AnyPath, settings_of, with_settings
+from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.api.training import as_model, corpus_of
 from ssdvae.config import BenchmarkSettings, EvaluateSettings
 from ssdvae.data.corpus import Corpus
@@ -33,7 +33,7 @@ def evaluate(
     They are kept in ``scores.json`` of the run folder; ``details`` is a file for the scores of each cloze
     item.
     """
-    chosen = settings_of(EvaluateSettings, settings)
+    chosen = EvaluateSettings.exactly(settings)
     corpus = corpus_of(run, corpus)
     model = as_model(run)
     documents = corpus.manifest["splits"][chosen.split]["documents"]
@@ -69,4 +69,4 @@ def benchmark(*, preset: str | None = None, **settings: Any) -> dict[str, Any]:
 
     ``preset`` is a named size (tiny, small, paper), which gives other defaults to the settings.
     """
-    return timing.benchmark(settings_of(BenchmarkSettings, settings, preset))
+    return timing.benchmark(BenchmarkSettings.preset(preset, **settings))

@@ -6,8 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ssdvae.api.signatures import AnyPath, Some, refuse_unknown, settings_of, with_settings
-from ssdvae.config import MEASURED_ALIKE, TRAINED_ALIKE, EvaluateSettings, ReproduceSettings, TrainSettings
+from ssdvae.api.signatures import AnyPath, Some, with_settings
+from ssdvae.config import (
+    MEASURED_ALIKE,
+    PRESETS,
+    TRAINED_ALIKE,
+    EvaluateSettings,
+    ReproduceSettings,
+    TrainSettings,
+)
+from ssdvae.config.settings import unknown_setting
 from ssdvae.paper.grid import TARGETS
 from ssdvae.progress import Progress, resolve
 
@@ -41,10 +49,13 @@ def reproduce(
     from ssdvae.api.training import as_corpus
     from ssdvae.paper.reproduce import reproduce as run_experiments
 
-    refuse_unknown(settings, (*ReproduceSettings.names(), *TRAINED_ALIKE, *MEASURED_ALIKE))
+    known = (*ReproduceSettings.names(), *TRAINED_ALIKE, *MEASURED_ALIKE)
+    for name in settings:
+        if name not in known:
+            raise unknown_setting(name, known)
     chosen = ReproduceSettings.of(settings)
-    training = settings_of(TrainSettings, _only(TRAINED_ALIKE, settings), chosen.scale)
-    measuring = settings_of(EvaluateSettings, _only(MEASURED_ALIKE, settings))
+    training = {**PRESETS[chosen.scale], **_only(TRAINED_ALIKE, settings)}
+    measuring = EvaluateSettings.exactly(_only(MEASURED_ALIKE, settings))
     return run_experiments(
         what, as_corpus(data), Path(out), chosen, training, measuring, resolve(progress), watch
     )

@@ -6,43 +6,34 @@ keyword argument with its default for each setting, and a line about it in the d
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import Parameter
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
-from ssdvae.config import Settings, preset
-from ssdvae.errors import UserError
+from ssdvae.config import Setting, Settings
 
 AnyPath = str | Path
 Function = TypeVar("Function", bound=Callable[..., Any])
-Kind = TypeVar("Kind", bound=Settings)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Some:
     """Some of the settings of a group."""
 
     kind: type[Settings]
     names: tuple[str, ...]
 
-    def parameters(self) -> Iterable[inspect.Parameter]:
-        hints = get_type_hints(self.kind)
-        for field in dataclasses.fields(self.kind):
-            if field.name in self.names:
-                yield inspect.Parameter(
-                    field.name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=field.default,
-                    annotation=hints[field.name],
-                )
+    def definitions(self) -> list[Setting]:
+        return [definition for name, definition in self.kind.table().items() if name in self.names]
 
-    def lines(self) -> Iterable[str]:
-        for field in dataclasses.fields(self.kind):
-            if field.name in self.names:
-                yield f"{field.name}: {field.metadata['help']}"
+    def parameters(self) -> list[Parameter]:
+        return [
+            Parameter(setting.name, Parameter.KEYWORD_ONLY, default=setting.default, annotation=setting.type)
+            for setting in self.definitions()
+        ]
 
 
 def with_settings(*groups: type[Settings] | Some) -> Callable[[Function], Function]:
@@ -51,27 +42,11 @@ def with_settings(*groups: type[Settings] | Some) -> Callable[[Function], Functi
 
     def decorated(function: Function) -> Function:
         signature = inspect.signature(function)
-        own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        own = [p for p in signature.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         settings = [parameter for group in chosen for parameter in group.parameters()]
         function.__signature__ = signature.replace(parameters=[*own, *settings])  # type: ignore[attr-defined]
-        lines = "\n".join(f"    {line}" for group in chosen for line in group.lines())
+        lines = "\n".join(f"    {s.name}: {s.help}" for group in chosen for s in group.definitions())
         function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nSettings:\n{lines}\n"
         return function
 
     return decorated
-
-
-def settings_of(kind: type[Kind], values: Mapping[str, Any], size: str | None = None) -> Kind:
-    """The settings that keyword arguments give; ``size`` is a preset, which gives other defaults."""
-    refuse_unknown(values, kind.names())
-    return kind.of({**(preset(size) if size is not None else {}), **values})
-
-
-def refuse_unknown(values: Iterable[str], known: Iterable[str]) -> None:
-    """A name that is none of those known is an error, which says the one that may be meant."""
-    known = list(known)
-    for name in values:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
-            raise UserError(f"no setting {name!r}; {hint}")

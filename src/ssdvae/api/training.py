@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ssdvae.api.signatures import AnyPath, settings_of, with_settings
+from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.config import TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
@@ -39,7 +39,7 @@ def train(
 
     ``preset`` is a named size (tiny, small, paper), which gives other defaults to the settings.
     """
-    chosen = settings_of(TrainSettings, settings, preset)
+    chosen = TrainSettings.preset(preset, **settings)
     return training.train(as_corpus(corpus), Path(out), chosen, resolve(progress))
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from jsonargparse import Namespace
 
 from ssdvae.cli.parser import Parser
-from ssdvae.config import Settings
 
 
 @dataclass(frozen=True)
@@ -29,8 +27,3 @@ class Command:
         self.flags(parser, argv)
         parser.finish()
         return parser
-
-
-def values(kind: type[Settings], args: Namespace) -> dict[str, Any]:
-    """The settings of a group, as keyword arguments."""
-    return kind.of(vars(args)).to_dict()

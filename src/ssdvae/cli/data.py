@@ -8,9 +8,9 @@ from pathlib import Path
 from jsonargparse import Namespace
 
 from ssdvae import api
-from ssdvae.cli.command import Command, values
+from ssdvae.cli.command import Command
 from ssdvae.cli.console import say
-from ssdvae.cli.flags import add_settings, add_sized_settings, input_format
+from ssdvae.cli.flags import add_settings, add_sized_settings, given_settings, input_format
 from ssdvae.cli.parser import Parser
 from ssdvae.config import SPLITS, AnnotateSettings, ExtractSettings, PrepareSettings, Split, StreamSettings
 from ssdvae.errors import UserError
@@ -52,11 +52,11 @@ def extract_flags(parser: Parser, argv: Sequence[str]) -> None:
         default=None,
         help="text, csv, jsonl, parquet, wikiextractor, megawika, conllu or concrete; by default as named",
     )
-    add_settings(parser, ExtractSettings, {})
+    add_settings(parser, ExtractSettings)
 
 
 def extract(args: Namespace) -> None:
-    done = api.extract(args.sources, args.out, format=args.format, **values(ExtractSettings, args))
+    done = api.extract(args.sources, args.out, format=args.format, **given_settings(ExtractSettings, args))
     _say_resumed(done.resumed)
     say(f"wrote {done.documents:,} documents with {done.events:,} events to {args.out}")
     if done.skipped.count:
@@ -86,7 +86,7 @@ def annotate_flags(parser: Parser, argv: Sequence[str]) -> None:
         "--relations", type=Path, default=None, help="JSON list of relations between frames, to be kept"
     )
     input_format(files)
-    add_settings(parser, AnnotateSettings, {})
+    add_settings(parser, AnnotateSettings)
 
 
 def annotate(args: Namespace) -> None:
@@ -99,7 +99,7 @@ def annotate(args: Namespace) -> None:
         relations=args.relations,
         format=args.format,
         skip_bad=args.skip_bad,
-        **values(AnnotateSettings, args),
+        **given_settings(AnnotateSettings, args),
     )
     _say_resumed(done.resumed)
     say(f"wrote {done.documents:,} documents with {done.events:,} events to {args.out}")
@@ -121,8 +121,8 @@ def prepare_flags(parser: Parser, argv: Sequence[str]) -> None:
     files.add_argument("--out", type=Path, required=True, help="corpus folder to write")
     input_format(files)
     # Not one of the settings, which a corpus keeps: the corpus is the same whatever their number.
-    jobs = StreamSettings.__dataclass_fields__["jobs"]
-    files.add_argument("--jobs", type=int, default=jobs.default, help=jobs.metadata["help"])
+    jobs = StreamSettings.table()["jobs"]
+    files.add_argument("--jobs", type=int, default=jobs.default, help=jobs.help)
     add_sized_settings(parser, PrepareSettings, argv)
 
 
@@ -136,7 +136,8 @@ def prepare(args: Namespace) -> None:
         format=args.format,
         skip_bad=args.skip_bad,
         jobs=args.jobs,
-        **values(PrepareSettings, args),
+        preset=args.preset,
+        **given_settings(PrepareSettings, args),
     )
     manifest = corpus.manifest
     for split, counts in manifest["splits"].items():

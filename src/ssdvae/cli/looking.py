@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from jsonargparse import Namespace
 
 from ssdvae import api
-from ssdvae.cli.command import Command, values
+from ssdvae.cli.command import Command
 from ssdvae.cli.console import say, show
-from ssdvae.cli.flags import TakesArguments, add_settings, input_format
+from ssdvae.cli.flags import TakesArguments, add_settings, given_settings, input_format
 from ssdvae.cli.parser import Parser
 from ssdvae.cli.tables import explain_tables, inferred_table, script_table
 from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
@@ -32,11 +32,11 @@ def _run_flags(parser: Parser, json_help: str) -> TakesArguments:
 def explain_flags(parser: Parser, argv: Sequence[str]) -> None:
     files = _run_flags(parser, "print one JSON object and nothing else")
     files.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
-    add_settings(parser, ExplainSettings, {})
+    add_settings(parser, ExplainSettings)
 
 
 def explain(args: Namespace) -> None:
-    settings = values(ExplainSettings, args)
+    settings = given_settings(ExplainSettings, args)
     record = api.explain(args.run, corpus=args.corpus, **settings).to_record(ExplainSettings(**settings))
     if args.json:
         print(json.dumps(record))
@@ -55,11 +55,11 @@ def infer_flags(parser: Parser, argv: Sequence[str]) -> None:
     )
     files.add_argument("--out", type=Path, default=None, help="file to write (.jsonl or .jsonl.gz)")
     input_format(files)
-    add_settings(parser, InferSettings, {})
+    add_settings(parser, InferSettings)
 
 
 def infer(args: Namespace) -> None:
-    settings = {"format": args.format, "skip_bad": args.skip_bad, **values(InferSettings, args)}
+    settings = {"format": args.format, "skip_bad": args.skip_bad, **given_settings(InferSettings, args)}
     typed = args.file == "-"
     if typed and sys.stdin.isatty():
         say("type events as: verb subj obj mod   (- for an empty slot; a blank line after the last event)")
@@ -102,14 +102,14 @@ def generate_flags(parser: Parser, argv: Sequence[str]) -> None:
         default=None,
         help="frames of the events after the seed, with commas between, and _ for one left to the model",
     )
-    add_settings(parser, GenerateSettings, {})
+    add_settings(parser, GenerateSettings)
 
 
 def generate(args: Namespace) -> None:
     names = [] if args.frames is None else [name.strip() for name in args.frames.split(",")]
     frames = [None if name == "_" else name for name in names]
     model = api.load(args.run)
-    scripts = api.generate(model, args.seed_event, frames, **values(GenerateSettings, args))
+    scripts = api.generate(model, args.seed_event, frames, **given_settings(GenerateSettings, args))
     if unknown := api.unknown_words(model, args.seed_event):
         say(f"not in the vocabulary of the model: {', '.join(unknown)}")
     if args.json:
@@ -121,11 +121,11 @@ def generate(args: Namespace) -> None:
 def report_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument("runs", nargs="+", type=Path, help="run folders")
     parser.add_argument("--out", type=Path, default=Path("report.html"), help="the page to write")
-    add_settings(parser, ReportSettings, {})
+    add_settings(parser, ReportSettings)
 
 
 def report(args: Namespace) -> None:
-    api.write_report(args.runs, args.out, **values(ReportSettings, args))
+    api.write_report(args.runs, args.out, **given_settings(ReportSettings, args))
     say(f"wrote {args.out}; open it in a browser")
 
 

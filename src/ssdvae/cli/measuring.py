@@ -9,9 +9,9 @@ from pathlib import Path
 from jsonargparse import Namespace
 
 from ssdvae import api
-from ssdvae.cli.command import Command, values
+from ssdvae.cli.command import Command
 from ssdvae.cli.console import show
-from ssdvae.cli.flags import add_settings, add_sized_settings
+from ssdvae.cli.flags import add_settings, add_sized_settings, given_settings
 from ssdvae.cli.parser import Parser
 from ssdvae.config import BenchmarkSettings, EvaluateSettings
 
@@ -26,11 +26,13 @@ def evaluate_flags(parser: Parser, argv: Sequence[str]) -> None:
     files.add_argument(
         "--details", type=Path, default=None, help="file for the scores of each cloze item, in JSON lines"
     )
-    add_settings(parser, EvaluateSettings, {})
+    add_settings(parser, EvaluateSettings)
 
 
 def evaluate(args: Namespace) -> None:
-    found = api.evaluate(args.run, corpus=args.corpus, details=args.details, **values(EvaluateSettings, args))
+    found = api.evaluate(
+        args.run, corpus=args.corpus, details=args.details, **given_settings(EvaluateSettings, args)
+    )
     if args.json:
         print(json.dumps(found))
         return
@@ -61,7 +63,7 @@ def benchmark_flags(parser: Parser, argv: Sequence[str]) -> None:
 
 
 def benchmark(args: Namespace) -> None:
-    result = api.benchmark(**values(BenchmarkSettings, args))
+    result = api.benchmark(preset=args.preset, **given_settings(BenchmarkSettings, args))
     if args.json:
         print(json.dumps(result))
         return

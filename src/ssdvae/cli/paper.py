@@ -31,7 +31,7 @@ def reproduce_flags(parser: Parser, argv: Sequence[str]) -> None:
     files.add_argument("what", choices=list(TABLES), help="which tables of the paper")
     files.add_argument("--data", type=Path, required=True, help="corpus folder")
     files.add_argument("--out", type=Path, required=True, help="folder for the runs, the tables and the page")
-    add_settings(parser, ReproduceSettings, {})
+    add_settings(parser, ReproduceSettings)
     # Those that are not given are those of --scale, and the defaults.
     add_further_settings(parser, TrainSettings, TRAINED_ALIKE)
     add_further_settings(parser, EvaluateSettings, MEASURED_ALIKE)

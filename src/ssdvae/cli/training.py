@@ -8,8 +8,8 @@ from pathlib import Path
 from jsonargparse import Namespace
 
 from ssdvae import api
-from ssdvae.cli.command import Command, values
-from ssdvae.cli.flags import add_sized_settings
+from ssdvae.cli.command import Command
+from ssdvae.cli.flags import add_sized_settings, given_settings
 from ssdvae.cli.parser import Parser
 from ssdvae.config import TrainSettings
 from ssdvae.errors import UserError
@@ -25,14 +25,13 @@ def train_flags(parser: Parser, argv: Sequence[str]) -> None:
 
 def train(args: Namespace) -> None:
     if args.resume is not None:
-        given = [name for name, value in TrainSettings().to_dict().items() if args[name] != value]
-        if given or args.corpus or args.out:
+        if given_settings(TrainSettings, args) or args.preset or args.corpus or args.out:
             raise UserError("--resume uses the settings of the run and takes nothing else")
         api.resume(args.resume)
     elif args.corpus is None or args.out is None:
         raise UserError("name a corpus folder and --out RUN, or --resume RUN")
     else:
-        api.train(args.corpus, args.out, **values(TrainSettings, args))
+        api.train(args.corpus, args.out, preset=args.preset, **given_settings(TrainSettings, args))
 
 
 COMMANDS = (
