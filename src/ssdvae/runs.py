@@ -27,6 +27,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ssdvae.config import TrainSettings
+from ssdvae.config.formats import read_train_settings, versioned
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import atomic_write, check_exists, translate_os_errors
 from ssdvae.models.base import EventModel
@@ -84,7 +85,7 @@ class Run:
         with translate_os_errors(self.folder, "write"):
             self.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(self.config_path) as path:
-            values = {"corpus": str(corpus.resolve()), **settings.to_dict()}
+            values = versioned({"corpus": str(corpus.resolve()), **settings.to_dict()})
             path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
         self.metrics_path.touch()
 
@@ -95,7 +96,9 @@ class Run:
             raise UserError(f"{self.folder} is not the folder of a run: it has no config.yaml")
         try:
             values = yaml.safe_load(self.config_path.read_text(encoding="utf-8"))
-            return Path(values.pop("corpus")), TrainSettings(**values)
+            return Path(values.pop("corpus")), read_train_settings(values)
+        except UserError as error:
+            raise UserError(f"{self.config_path}: {error}") from error
         except (yaml.YAMLError, TypeError, AttributeError, KeyError) as error:
             raise DataError(self.config_path, None, str(error), "the settings of a run") from error
 

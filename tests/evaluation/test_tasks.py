@@ -96,7 +96,7 @@ def test_a_task_in_the_table_is_found_everywhere(
         return {}
 
     monkeypatch.setattr("ssdvae.paper.reproduce.sweep", here)
-    done = api.reproduce_paper(
+    done = api.reproduce(
         "toy", corpus, tmp_path / "sweep", scale="tiny", models="rnnlm", seeds=1, hidden=8, epochs=1
     )
     (table,) = [table for table in done.tables if table.name == "toy-valid"]

@@ -2,82 +2,151 @@
 
 from __future__ import annotations
 
-import dataclasses
-import re
-from argparse import SUPPRESS
+from argparse import SUPPRESS, Action
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, Protocol
 
-from jsonargparse import ActionYesNo, ArgumentParser
+from jsonargparse import Namespace
 
-from ssdvae.config import PRESETS, Settings, preset
-from ssdvae.errors import UserError
-
-
-class Parser(ArgumentParser):
-    """One that says what is wrong in a line or two, in the words of the command line."""
-
-    WORDING = (
-        (r'Parser key "(?:\w+\.)?(\w+)":\s*', r"--\1: "),
-        (r"(?<=arguments are required: )\w+\.(\w+)", r"--\1"),
-        (r"<class '(\w+)'>", r"\1"),
-        (r"(?:typing\.)?Literal\[(.*?)\]", r"value among \1"),
-    )
-
-    def __init__(self, **options: Any) -> None:
-        # No abbreviations: --seed must not be taken for --seeds.
-        super().__init__(**options, allow_abbrev=False)
-
-    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        for pattern, wording in self.WORDING:
-            message = re.sub(pattern, wording, message)
-        raise UserError(f"{message}\nadd --help to read about the settings and their values")
+from ssdvae.cli.parser import Parser
+from ssdvae.config import MODEL_SETTINGS, PRESETS, Setting, Settings, TrainSettings
+from ssdvae.config.formats import upgraded
+from ssdvae.config.settings import unknown_setting
+from ssdvae.config.training import models_with
+from ssdvae.errors import DataError, UserError, shorten
+from ssdvae.files import translate_os_errors
 
 
-def add_settings(
-    parser: Parser, kind: type[Settings], defaults: dict[str, Any], choices: Mapping[str, str] = {}
-) -> None:
-    """--config, and a flag for each field: its name, type, default and help are the field's.
+def add_settings(parser: Parser, kind: type[Settings], choices: Mapping[str, str] = {}) -> None:
+    """--config, and a flag for each setting, under its topic. What is not given is not in the result.
 
     ``choices`` are the values of some settings, in words, where a table says which there are.
     """
-    parser.add_argument("--config", action="config", help="a YAML file with any of these settings")
-    _add_fields(parser, kind, kind.names(), defaults, choices)
-
-
-def add_further_settings(parser: Parser, kind: type[Settings], names: Sequence[str]) -> None:
-    """Some settings of another command: one that is not given is not in the result at all."""
-    _add_fields(parser, kind, names, dict.fromkeys(names, SUPPRESS))
-
-
-def _add_fields(
-    parser: Parser,
-    kind: type[Settings],
-    names: Sequence[str],
-    defaults: dict[str, Any],
-    choices: Mapping[str, str] = {},
-) -> None:
-    hints = get_type_hints(kind)
-    for field in dataclasses.fields(kind):
-        if field.name not in names:
-            continue
-        flag = "--" + field.name.replace("_", "-")
-        default = defaults.get(field.name, field.default)
-        how: dict[str, Any] = {"type": hints[field.name]}
-        if hints[field.name] is bool:
-            how = {"action": ActionYesNo(no_prefix="no-")}
-        help = ": ".join([field.metadata["help"], *([choices[field.name]] if field.name in choices else [])])
-        parser.add_argument(flag, default=default, help=help, **how)
+    parser.add_argument("--config", action=_ConfigFile, help="YAML file with any of these settings")
+    _add_flags(parser, kind, kind.names(), {}, choices)
 
 
 def add_sized_settings(parser: Parser, kind: type[Settings], argv: Sequence[str]) -> None:
     """--preset, and the settings with the defaults that it gives."""
     name = _value_of("--preset", argv)
     parser.add_argument(
-        "--preset", choices=list(PRESETS), default=None, help="a named size for all that follows"
+        "--preset", choices=list(PRESETS), default=None, help="named size, which changes the defaults below"
     )
-    add_settings(parser, kind, preset(name) if name in PRESETS else {})
+    parser.add_argument("--config", action=_ConfigFile, help="YAML file with any of these settings")
+    _add_flags(parser, kind, kind.names(), PRESETS.get(name or "", {}))
+
+
+def add_further_settings(parser: Parser, kind: type[Settings], names: Sequence[str]) -> None:
+    """Some settings of another command."""
+    _add_flags(parser, kind, names, {})
+
+
+def given_settings(kind: type[Settings], args: Namespace) -> dict[str, Any]:
+    """The settings that the command line or its --config file gives."""
+    return {name: value for name, value in vars(args).items() if name in kind.names()}
+
+
+def _add_flags(
+    parser: Parser,
+    kind: type[Settings],
+    names: Sequence[str],
+    preset: Mapping[str, Any],
+    choices: Mapping[str, str] = {},
+) -> None:
+    """A flag for each setting: first those of all models, then those of some, then the others."""
+    groups: dict[str, Any] = {}
+    for name in names:
+        definition = kind.table()[name]
+        title = _title(kind, definition)
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        default = preset.get(name, definition.default)
+        ends = [] if default is None else [f"default: {_shown(default)}"]
+        if definition.bounds.two_sided:
+            ends.insert(0, str(definition.bounds))
+        words = definition.help + (f": {choices[name]}" if name in choices else "")
+        help = words.replace("%", "%%") + (f" ({'; '.join(ends)})" if ends else "")
+        flags = [definition.flag]
+        if definition.kind is bool:
+            flags.append(definition.flag.replace("--", "--no-", 1))
+        groups[title].add_argument(
+            *flags, action=_SettingFlag, definition=definition, default=SUPPRESS, help=help
+        )
+
+
+def _title(kind: type[Settings], definition: Setting) -> str:
+    """The topic of a setting, and the models that have it where others do not."""
+    models = models_with(definition.name) if issubclass(kind, TrainSettings) else ()
+    some = models and len(models) < len(MODEL_SETTINGS)
+    return f"{definition.topic} (--model {', '.join(models)})" if some else definition.topic
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH"}
+
+
+class _SettingFlag(Action):
+    """The value of a flag, in the type and within the bounds of its setting."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, definition: Setting, **options: Any) -> None:
+        self.definition = definition
+        if definition.kind is bool:
+            options["nargs"] = 0
+        else:
+            choices = definition.choices
+            options["metavar"] = "{" + ",".join(choices) + "}" if choices else METAVARS[definition.kind]
+        super().__init__(option_strings, dest, **options)
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if self.definition.kind is bool:
+            value = not str(option_string).startswith("--no-")
+        else:
+            value = self.definition.parse(values)
+        setattr(namespace, self.dest, value)
+
+
+class _ConfigFile(Action):
+    """Settings from a YAML file; flags win over it, wherever they stand."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, **{**options, "default": SUPPRESS, "metavar": "FILE"})
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        flags = [action for action in parser._actions if isinstance(action, _SettingFlag)]
+        for name, value in read_config(Path(values), {flag.dest: flag.definition for flag in flags}).items():
+            setattr(namespace, name, value)
+
+
+def read_config(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
+    """The settings of a YAML file, such as the config.yaml of a run, whose corpus is not looked at."""
+    import yaml
+
+    with translate_os_errors(path, "read"):
+        text = path.read_text(encoding="utf-8")
+    try:
+        values = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError) as error:
+        raise DataError(path, None, " ".join(str(error).split()), "YAML") from error
+    if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+        raise DataError(path, None, shorten(values), "settings by name, as `hidden: 256`")
+    try:
+        if "corpus" in values:
+            # Of a run, perhaps of an older version.
+            values = upgraded(values)
+            del values["corpus"]
+        return {name: _known(name, known).check(value) for name, value in values.items()}
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+
+
+def _known(name: str, known: Mapping[str, Setting]) -> Setting:
+    if name not in known:
+        raise unknown_setting(name, tuple(known))
+    return known[name]
 
 
 def _value_of(flag: str, argv: Sequence[str]) -> str | None:
@@ -90,15 +159,14 @@ def _value_of(flag: str, argv: Sequence[str]) -> str | None:
     return None
 
 
-def input_format(parser: Parser) -> None:
+class TakesArguments(Protocol):
+    """A parser, or a group of its arguments."""
+
+    def add_argument(self, *names: Any, **options: Any) -> Any: ...
+
+
+def input_format(parser: TakesArguments) -> None:
     parser.add_argument("--format", default=None, help="jsonl, csv, parquet or official; by default as named")
     parser.add_argument(
         "--skip-bad", action="store_true", help="count and report malformed input instead of stopping"
     )
-
-
-def json_lines(path: Path) -> Path:
-    """A file that will be read again by its name."""
-    if not path.name.endswith((".jsonl", ".jsonl.gz")):
-        raise UserError(f"found {path} as the file to write, expected a name in .jsonl or .jsonl.gz")
-    return path

@@ -10,7 +10,6 @@ The second takes away how likely the words are anyway, which has nothing to do w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +24,9 @@ from ssdvae.data.batches import Batch, Noise, generator, in_order
 from ssdvae.data.cloze import ClozeTask, credits
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
-from ssdvae.models.latent import mean
+from ssdvae.models.latent import probabilities
+from ssdvae.models.plan import PlanRequest
+from ssdvae.progress import Advance, no_advance
 
 ROUNDING = 1e-6
 """Below this, two log-probabilities of a network are the same."""
@@ -90,7 +91,7 @@ def score_cloze(
     model: EventModel,
     task: ClozeTask,
     settings: EvaluateSettings,
-    tick: Callable[[int], None] = lambda items: None,
+    advance: Advance = no_advance,
 ) -> ClozeScores:
     """Score every option after its own seed, and every continuation after some seeds of other items."""
     training = model.training
@@ -100,7 +101,7 @@ def score_cloze(
     given = np.zeros((items, options))
     for rows in in_order(items, size):
         given[rows] = _log_probs(model, task.seeds[rows], task.options[rows], settings)
-        tick(len(rows))
+        advance(len(rows))
 
     # Many items share their continuations: each is scored once.
     unique, place = np.unique(task.options.reshape(items * options, -1), axis=0, return_inverse=True)
@@ -146,8 +147,9 @@ def _foreseen(
 ) -> Float[Tensor, "B O"]:
     """With the latent variables of all events rolled out from the seed."""
     seed = Batch.of_words(seeds[:, None])
-    chain = seed.observed.expand(-1, 1 + options.shape[2])
-    plan = model.plan(seed, chain, chain < 0, mean, Noise(torch.Generator(), len(seeds)))
+    nothing = seed.observed.expand(-1, 1 + options.shape[2])
+    noise = Noise(torch.Generator(), len(seeds))
+    plan = model.plan(PlanRequest.continuing(seed, nothing, probabilities, noise))
     return model.continuations(seed, plan, options)
 
 

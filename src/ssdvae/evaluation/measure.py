@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +20,10 @@ from ssdvae.evaluation.tasks import TASKS, find_tasks
 from ssdvae.evaluation.tasks.base import Task
 from ssdvae.memory import keep_freed_memory
 from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.progress import Advance, no_advance
 from ssdvae.runs import Measurement
 
-log = logging.getLogger("ssdvae")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Evaluation:
     corpus: Corpus
     settings: EvaluateSettings
     tasks: Sequence[Task]
-    tick: Callable[[int], None]
+    advance: Advance
 
     @cached_property
     def documents(self) -> Documents:
@@ -57,7 +58,9 @@ class Evaluation:
                 observer.add(beliefs, batch)
 
         words = any(task.scores_words for task in self.tasks)
-        scores = evaluate(self.model, self.documents, self.settings, words=words, look=show, tick=self.tick)
+        scores = evaluate(
+            self.model, self.documents, self.settings, words=words, look=show, advance=self.advance
+        )
         return SplitPass(scores, observers)
 
 
@@ -68,7 +71,7 @@ def measure(
     settings: EvaluateSettings,
     *,
     details: Path | None = None,
-    tick: Callable[[int], None] = lambda items: None,
+    advance: Advance = no_advance,
 ) -> list[Measurement]:
     """Measure the tasks that the model has an answer to; ``weights`` is the fingerprint of the model.
 
@@ -81,7 +84,7 @@ def measure(
     if details is not None and not any(task.has_details for task, _ in found):
         some = ", ".join(task.name for task in TASKS.values() if task.has_details)
         raise UserError(f"--details: no task with a score for each item is measured; such tasks: {some}")
-    evaluation = Evaluation(model, corpus, settings, [task for task, _ in found], tick)
+    evaluation = Evaluation(model, corpus, settings, [task for task, _ in found], advance)
     used = {name: value for name, value in settings.to_dict().items() if name not in ("tasks", "split")}
     done = []
     for task, data in found:

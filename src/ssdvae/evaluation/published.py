@@ -27,8 +27,8 @@ class PublishedFigure:
         """Whether a run with these settings is meant to give this figure."""
         return (
             self.model == settings.model
-            and (not self.attention or self.attention == settings.attention)
-            and (self.observe is None or self.observe == settings.observe)
+            and self.attention in ("", settings.values().get("attention"))
+            and self.observe in (None, settings.observe)
         )
 
 

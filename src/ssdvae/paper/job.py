@@ -7,6 +7,7 @@ input for as long as the cell is wanted.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -16,7 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from ssdvae.cli.console import say
 from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
@@ -24,8 +24,11 @@ from ssdvae.evaluation.measure import measure
 from ssdvae.evaluation.tasks import find_task
 from ssdvae.files import sha256
 from ssdvae.models.base import EventModel
+from ssdvae.progress import SILENT, Bars, Progress
 from ssdvae.runs import Measurement, Run, read_scores, write_scores
 from ssdvae.training.train import resume, train
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -89,15 +92,15 @@ def _weights(run: Path) -> str:
     return sha256(run / "model.safetensors")
 
 
-def run_job(job: Job) -> None:
+def run_job(job: Job, progress: Progress = SILENT) -> None:
     """Train and measure, as far as that was not done before."""
     run = Run(job.run)
     if run.config_path.is_file():
         if not run.state().finished:
-            resume(run.folder, job.corpus)
+            resume(run.folder, job.corpus, progress)
     else:
         _clear(run.folder)
-        train(Corpus(job.corpus), run.folder, job.training)
+        train(Corpus(job.corpus), run.folder, job.training, progress)
     weights = _weights(run.folder)
     done = job.measured(weights)
     if missing := [wanted for wanted in job.wanted if wanted not in done]:
@@ -122,11 +125,14 @@ def _stop_with_the_sweep() -> None:
 
 
 def main(text: str) -> int:
+    # What is said goes to standard error, which is the log of the cell.
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger("ssdvae").setLevel(logging.INFO)
     threading.Thread(target=_stop_with_the_sweep, daemon=True).start()
     try:
-        run_job(Job.from_json(text))
+        run_job(Job.from_json(text), Bars())
     except UserError as error:
-        say(f"error: {error}")
+        log.error(f"error: {error}")
         return getattr(error, "exit_code", 2)
     return 0
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ssdvae.cli.console import say
 from ssdvae.config import EvaluateSettings, ReproduceSettings, TrainSettings
 from ssdvae.data.cloze import read_cloze
 from ssdvae.data.corpus import Corpus
@@ -17,22 +17,25 @@ from ssdvae.errors import UserError
 from ssdvae.evaluation.tasks import find_task
 from ssdvae.evaluation.tasks.base import Task
 from ssdvae.files import atomic_write, check_exists
+from ssdvae.paper.cells import Cells
 from ssdvae.paper.claims import Verdict, verdicts
 from ssdvae.paper.evidence import Evidence
 from ssdvae.paper.figures import SOURCE
 from ssdvae.paper.grid import Cell, grid, tables, targets
 from ssdvae.paper.job import Job, Wanted
 from ssdvae.paper.measured import read_measured
-from ssdvae.paper.progress import Progress
 from ssdvae.paper.render import FORMATS, Table, html
 from ssdvae.paper.sweep import environments, exclusive_lock, sweep
 from ssdvae.paper.tables import Context, all_tables
+from ssdvae.progress import SILENT, Progress
 from ssdvae.report.figures import learning_curves
 from ssdvae.report.html import join
 from ssdvae.report.overview import data_table, runs_table
 from ssdvae.report.page import Section, write_page
 from ssdvae.report.runs import read_runs
 from ssdvae.runs import Run
+
+log = logging.getLogger(__name__)
 
 HARMLESS = ("save_minutes", "record_steps", "tensorboard")
 """Settings of a run that change nothing of what it learns."""
@@ -52,17 +55,24 @@ def reproduce(
     corpus: Corpus,
     out: Path,
     settings: ReproduceSettings,
-    training: TrainSettings,
+    training: Mapping[str, Any],
     measuring: EvaluateSettings,
+    progress: Progress = SILENT,
+    watch: Callable[[Cells], None] | None = None,
 ) -> Reproduced:
-    """Make the runs behind some tables, as far as they are not there, and then the tables."""
+    """Make the runs behind some tables, as far as they are not there, and then the tables.
+
+    ``training`` are settings for all runs, of which each model takes those that it has. ``watch`` is shown
+    the state of the sweep again and again.
+    """
+    shared = TrainSettings.of(training)
     if what not in targets():
         raise UserError(f"no table {what!r}; there are: {', '.join(targets())}")
     measuring = dataclasses.replace(measuring, split=settings.split, cloze=None)
     names = _possible(targets()[what], corpus, settings, measuring)
     cells = grid(names, settings)
-    if training.vectors is not None:
-        check_exists(training.vectors)
+    if shared.vectors is not None:
+        check_exists(shared.vectors)
     for path in settings.cloze_files.values():
         read_cloze(path)  # a mistake in it is better known before training
     with exclusive_lock(out) as lock:
@@ -78,12 +88,12 @@ def reproduce(
         # What an earlier sweep has left for other tables speaks for or against the claims, too.
         known = prepared.jobs(cell for cell in grid(targets()["all"], settings) if cell.row.single in corpora)
         known = {cell: job for cell, job in known.items() if not differences(job)}
-        outcome = _Outcome(names, known, out, Context(settings, training, corpus))
+        outcome = _Outcome(names, known, out, Context(settings, shared, corpus))
         failed: dict[Cell, str] = {}
         if left:
             places = environments(settings.jobs, len(left))
-            progress = Progress(left, [cell for cell in jobs if cell not in left], len(places))
-            failed = sweep(left, out / "logs", places, lock, progress, outcome.write_tables)
+            state = Cells(left, [cell for cell in jobs if cell not in left], len(places))
+            failed = sweep(left, out / "logs", places, lock, state, outcome.write_tables, progress, watch)
         result = outcome.write_tables()
         outcome.write_page(result)
     if failed:
@@ -105,9 +115,8 @@ def _possible(
             task.data(corpus, dataclasses.replace(measuring, tasks=task.name))  # which says what to do
             raise UserError(f"{corpus.folder} has no data for {task.name}")
         else:
-            say(
-                f"{corpus.folder} has no {name} data for the split {settings.split!r}: that table is left out"
-            )
+            missing = f"{corpus.folder} has no {name} data for the split {settings.split!r}"
+            log.warning(f"{missing}: that table is left out")
     return possible
 
 
@@ -128,7 +137,7 @@ class _Prepared:
     corpora: Mapping[bool, Corpus]  # that of documents and, where it is needed, that of single events
     out: Path
     settings: ReproduceSettings
-    training: TrainSettings
+    training: Mapping[str, Any]
     measuring: EvaluateSettings
 
     def jobs(self, cells: Iterable[Cell]) -> dict[Cell, Job]:
@@ -155,14 +164,16 @@ def differences(job: Job) -> list[str]:
     if not run.config_path.is_file():
         return []
     _, made = run.config()
-    asked = job.training.to_dict()
-    if job.training.embedding is None:
+    asked, there = job.training.to_dict(), made.to_dict()
+    if asked["embedding"] is None:
         # Decided when the run begins: that of the vectors, or the default.
-        asked["embedding"] = made.embedding if job.training.vectors else job.training.word_width
+        default = job.training.model_settings.word_width
+        asked["embedding"] = there["embedding"] if job.training.vectors else default
+    # A run of another model may have other settings, too.
     found = [
-        f"{name} is {_shown(value)} there and {_shown(asked[name])} here"
-        for name, value in made.to_dict().items()
-        if name not in HARMLESS and _shown(value) != _shown(asked[name])
+        f"{name} is {_shown(there.get(name))} there and {_shown(asked.get(name))} here"
+        for name in dict.fromkeys((*there, *asked))
+        if name not in HARMLESS and _shown(there.get(name)) != _shown(asked.get(name))
     ]
     fingerprint = run.state().corpus
     if fingerprint and fingerprint != Corpus(job.corpus).fingerprint:

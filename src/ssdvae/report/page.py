@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from ssdvae import __version__
 from ssdvae.config import ReportSettings
 from ssdvae.evaluation.published import Published
 from ssdvae.files import atomic_write
+from ssdvae.progress import Advance, no_advance
 from ssdvae.report.figures import calibration, latent_use, learning_curves
 from ssdvae.report.html import Html, join, tag
 from ssdvae.report.learned import inside
@@ -23,7 +24,7 @@ def write_report(
     folders: Sequence[Path],
     out: Path,
     settings: ReportSettings,
-    tick: Callable[[int], None] = lambda runs: None,
+    advance: Advance = no_advance,
     published: Published | None = None,
 ) -> Path:
     """Write the page about some runs, their scores beside published ones."""
@@ -45,7 +46,7 @@ def write_report(
         # Closed but for the first: each is as long as all that stands before them.
         name = tag("summary", tag("h3", f"{run.name}, {run.settings.model}"))
         looks.append(tag("details", name, content, open=number == 0, class_="run"))
-        tick(1)
+        advance(1)
     sections.append(("inside", "Inside the models", join(looks)))
     return write_page(out, title(runs), lead(runs), sections)
 

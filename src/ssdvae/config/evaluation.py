@@ -1,0 +1,45 @@
+"""Settings of what is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from ssdvae.config.data import Split
+from ssdvae.config.settings import Settings, setting
+from ssdvae.config.training import EVAL_BATCH
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateSettings(Settings):
+    """How a trained model is measured."""
+
+    topic: ClassVar[str] = "what is measured"
+
+    split: Split = setting("valid", "which split of the corpus")
+    tasks: str | None = setting(None, "what to measure, comma-separated")
+    bound_samples: int = setting(
+        10, "frame sequences per document for ppl_bound (importance samples)", at_least=1, topic="perplexity"
+    )
+    cloze: Path | None = setting(
+        None, "a cloze file in the public <TUP>/<DIST> format, instead of the corpus's own", topic="cloze"
+    )
+    cloze_seeds: int = setting(
+        5, "seed events of other items that the pmi score averages over", at_least=1, topic="cloze"
+    )
+    cloze_frames: Literal["foreseen", "read"] = setting(
+        "foreseen",
+        "frames in the cloze: foreseen from the seed event alone, as in the paper; or read: inferred from "
+        "each option, which is scored by the probability of its words and frames together",
+        topic="cloze",
+    )
+    eval_batch: int = setting(EVAL_BATCH, "batch size", at_least=1, topic="computation")
+    eval_seed: int = setting(1, "random seed of the sampled frames", at_least=0, topic="computation")
+
+    @property
+    def task_names(self) -> tuple[str, ...] | None:
+        """The tasks that were named: the table of tasks says which there are. None is the default ones."""
+        if self.tasks is None:
+            return None
+        return tuple(name.strip() for name in self.tasks.split(",") if name.strip())
