@@ -5,6 +5,7 @@
     metrics.jsonl                   one line per record: every term of the loss, every validation
     checkpoint/state.safetensors    weights, optimiser and place of the last checkpoint
     README.md                       the model card
+    scores.json                     what `ssdvae evaluate` measured
 
 Each file is written under another name first and then renamed, so a crash leaves the old or the new one,
 never half of one. Nothing here is pickled: reading a run executes no code.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,13 +32,18 @@ from ssdvae.errors import DataError, UserError
 from ssdvae.files import atomic_write, check_exists, translate_os_errors
 from ssdvae.models.base import EventModel
 
+SCORES = "scores.json"
+
+Record = dict[str, Any]
+"""A line of metrics.jsonl."""
+
 
 @dataclass
 class State:
     """Where a run stands. Order, masks and noise follow from the seed and the step."""
 
     step: int = 0
-    best: float | None = None  # lowest validation perplexity
+    best: float | None = None  # lowest ``validation_loss``
     best_step: int = 0
     stale: int = 0  # validations since then
     finished: bool = False
@@ -98,7 +104,7 @@ class Run:
 
     # What happened
 
-    def record(self, state: State, record: dict[str, Any]) -> None:
+    def record(self, state: State, record: Record) -> None:
         """Add a line to metrics.jsonl."""
         with (
             translate_os_errors(self.metrics_path, "write"),
@@ -107,9 +113,13 @@ class Run:
             file.write(json.dumps(record) + "\n")
         state.records += 1
 
-    def metrics(self) -> list[dict[str, Any]]:
+    def metrics(self) -> list[Record]:
         """All records; a last line that a crash cut short is passed over."""
         return [json.loads(line) for line in self._lines()]
+
+    def curve(self) -> list[Record]:
+        """The validations in which words were given a probability, in their order."""
+        return [r for r in self.metrics() if r["split"] == "valid" and r.get("ppl") is not None]
 
     def rewind(self, state: State) -> None:
         """Forget what was recorded after the checkpoint: it is about to happen again."""
@@ -184,3 +194,56 @@ def _state(file: Any) -> State:
     state = State(**json.loads(file.metadata()["state"]))
     state.sums = {RENAMED.get(name, name): value for name, value in state.sums.items()}
     return state
+
+
+# Validations
+
+
+def validation_loss(scores: Mapping[str, Any]) -> float | None:
+    """The figure by which a validation is judged; lower is better.
+
+    It is what the model was trained for: the bound, the words or, of a model without words, the frames.
+    """
+    figures = (scores.get(name) for name in ("ppl_bound", "ppl", "frame_ppl"))
+    return next((figure for figure in figures if figure is not None), None)
+
+
+def best_validation(records: Sequence[Record]) -> Record | None:
+    """The validation that the saved model is from: the first of those with the lowest loss."""
+    judged = [record for record in records if validation_loss(record) is not None]
+    return min(judged, key=lambda record: float(validation_loss(record) or 0.0), default=None)
+
+
+# scores.json
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Figures, and what is needed to trust them and to measure them again."""
+
+    task: str
+    data: str  # the split, or the file; and how it was scored, if not as usual
+    sha256: str  # of what was measured on
+    items: int
+    settings: dict[str, Any]  # seeds, samples, batch
+    version: str
+    model_sha256: str  # of the weights
+    scores: dict[str, Any]
+
+
+def write_scores(folder: Path, measurements: Iterable[Measurement]) -> None:
+    """Keep measurements in a run folder; one of the same task and data takes the place of the older."""
+    kept = {(m.task, m.data, m.sha256): m for m in (*read_scores(folder), *measurements)}
+    with atomic_write(folder / SCORES) as path:
+        path.write_text(json.dumps([asdict(m) for m in kept.values()], indent=2) + "\n", encoding="utf-8")
+
+
+def read_scores(folder: Path) -> list[Measurement]:
+    """What was measured of a run; nothing if it never was."""
+    path = folder / SCORES
+    if not path.is_file():
+        return []
+    try:
+        return [Measurement(**record) for record in json.loads(path.read_text(encoding="utf-8"))]
+    except (ValueError, TypeError) as error:
+        raise DataError(path, None, str(error), "scores that `ssdvae evaluate` wrote") from error

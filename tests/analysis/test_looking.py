@@ -102,7 +102,7 @@ def test_every_model_is_explained_as_far_as_it_infers_frames(name: str) -> None:
                 question(model, documents, settings)
         return
     seen: list[int] = []
-    found = explain(model, documents, settings, seen.append)
+    found = explain(model, documents, settings, lambda amount=1, **_: seen.append(amount))
     assert sum(seen) == len(LENGTHS)
     record = found.to_record(settings)
     assert record["transitions"].keys() == {"lift", "probability"}

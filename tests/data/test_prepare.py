@@ -324,11 +324,12 @@ def test_a_split_that_is_none_is_refused(sources: dict[Split, Path], tmp_path: P
 def test_a_place_that_cannot_be_written_is_told_before_anything_is_read(
     sources: dict[Split, Path], tmp_path: Path
 ) -> None:
-    def never(*_: object) -> Any:
-        raise AssertionError("a file was read")
+    class Never:
+        def task(self, *_: object, **__: object) -> Any:
+            raise AssertionError("a file was read")
 
     with pytest.raises(UserError, match="cannot write"):
-        prepare(sources, sources["test"] / "out", progress=never)
+        prepare(sources, sources["test"] / "out", progress=Never())
 
 
 def test_a_source_may_have_a_name_that_is_no_text(sources: dict[Split, Path], tmp_path: Path) -> None:

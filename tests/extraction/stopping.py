@@ -8,25 +8,45 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from ssdvae.extraction.stream import Chunk, Progress
+from ssdvae.progress import Advance
 
 
 class Stopped(Exception):
     """Pulls the plug."""
 
 
-def stop_after(chunks: int) -> Progress:
-    def progress(items: Iterable[Chunk]) -> Iterator[Chunk]:
-        for number, item in enumerate(items):
-            if number == chunks:
-                raise Stopped
-            yield item
+class Watch:
+    """Progress that tells how many chunks are written: at the beginning, and after each."""
 
-    return progress
+    def __init__(self, told: Callable[[int], None]) -> None:
+        self.told = told
+
+    @contextlib.contextmanager
+    def task(
+        self, label: str, total: int | None = None, *, status: str = "", done: int = 0
+    ) -> Iterator[Advance]:
+        chunks = 0
+        self.told(chunks)
+
+        def advance(amount: int = 1, /, **fields: Any) -> None:
+            nonlocal chunks
+            chunks += 1
+            self.told(chunks)
+
+        yield advance
+
+
+def stop_after(chunks: int) -> Watch:
+    def told(written: int) -> None:
+        if written == chunks:
+            raise Stopped
+
+    return Watch(told)
 
 
 def damage(out: Path, content: bytes) -> None:

@@ -21,9 +21,8 @@ from ssdvae.extraction import annotate as module
 from ssdvae.extraction.annotate import Annotator, Transformer, annotate
 from ssdvae.extraction.classifier import FrameClassifier
 from ssdvae.extraction.lexicon import Guess, Lexicon
-from ssdvae.extraction.stream import Chunk
 from ssdvae.files import Report
-from tests.extraction.stopping import Stopped, damage, go_on, leftovers, stop_after, stopped_by
+from tests.extraction.stopping import Stopped, Watch, damage, go_on, leftovers, stop_after, stopped_by
 
 CHUNK = 16
 FRAMES = {
@@ -163,13 +162,11 @@ def test_reading_is_little_ahead_of_writing(
             taken += 1
             yield line
 
-    def watched(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        for written, chunk in enumerate(chunks):
-            assert taken <= (written + 3 * jobs) * CHUNK
-            yield chunk
+    def told(written: int) -> None:
+        assert taken <= (written + 3 * jobs) * CHUNK
 
     monkeypatch.setattr(module, "filled_lines", counted)
-    annotate(source, tmp_path / "out.jsonl", LEXICON, AnnotateSettings(jobs=jobs), progress=watched)
+    annotate(source, tmp_path / "out.jsonl", LEXICON, AnnotateSettings(jobs=jobs), progress=Watch(told))
     assert taken == 20 * CHUNK
 
 
@@ -354,7 +351,7 @@ def test_a_stopped_annotation_ends_with_the_same_file(
         assert said.endswith("interrupted\n")
     # The number of processes may be another one.
     said = go_on([*words, "--jobs", "1"])
-    assert "went on after" in said
+    assert "resumed after" in said
     assert "skipped 1 bad line: " in said
     assert "line 11: " in said
     annotate(

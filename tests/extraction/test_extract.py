@@ -180,7 +180,7 @@ def test_a_killed_extraction_ends_with_the_same_file(jobs: int, tmp_path: Path) 
     words = ["extract", str(source), "--out", str(out), "--jobs", str(jobs)]
     stopped_by(signal.SIGKILL, words, out, entries=5)
     assert not out.exists()
-    assert "went on after" in go_on(words)
+    assert "resumed after" in go_on(words)
     extract([source], tmp_path / "whole.jsonl", ExtractSettings(jobs=1))
     assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert leftovers(tmp_path) == []

@@ -7,11 +7,16 @@ from collections import Counter
 import pytest
 
 from ssdvae.config import TrainSettings
-from ssdvae.evaluation.summary import FIGURES
+from ssdvae.evaluation.published import PublishedFigure
+from ssdvae.evaluation.tasks import TASKS
 from ssdvae.models import MODELS
-from ssdvae.paper.figures import TABLES, counterpart, paper_figures
+from ssdvae.paper.figures import TABLES, published_figures
 
 OBSERVED = (0.0, 0.2, 0.4, 0.5, 0.7, 0.8, 0.9)
+
+
+def paper_figures() -> tuple[PublishedFigure, ...]:
+    return published_figures().figures
 
 
 def test_every_table_is_whole() -> None:
@@ -25,12 +30,18 @@ def test_every_table_is_whole() -> None:
 
 
 def test_every_figure_has_a_name_and_a_unit_of_this_package() -> None:
-    known = {figure for figures in FIGURES.values() for figure in figures}
+    known = {figure.name for task in TASKS.values() for figure in task.figures}
     for p in paper_figures():
         assert p.figure in known
         assert p.model in MODELS
         assert p.mean > 1 if p.figure == "ppl_official" else 0 <= p.mean < 1
         assert 0 <= p.deviation < max(p.mean, 0.01)
+
+
+def test_a_task_names_the_table_of_each_figure_that_the_paper_has() -> None:
+    """But for Table 6, which has the perplexities of Table 1a on other rows."""
+    named = {(f.name, f.paper) for task in TASKS.values() for f in task.figures if f.paper}
+    assert named == {(p.figure, p.table) for p in paper_figures() if p.table != "6"}
 
 
 def test_what_the_paper_prints_twice_is_the_same() -> None:
@@ -57,12 +68,13 @@ def test_what_the_paper_prints_twice_is_the_same() -> None:
 def test_a_run_finds_its_counterpart(
     settings: dict[str, str | float], figure: str, data: str, split: str, table: str, mean: float
 ) -> None:
-    found = counterpart(TrainSettings(**settings), figure, split, data)  # type: ignore[arg-type]
+    found = published_figures().counterpart(TrainSettings(**settings), figure, split, data)  # type: ignore[arg-type]
     assert found is not None
     assert (found.table, found.mean) == (table, mean)
 
 
 def test_what_the_paper_does_not_have_has_no_counterpart() -> None:
+    counterpart = published_figures().counterpart
     assert counterpart(TrainSettings(observe=0.85), "ppl_official", "valid") is None
     assert counterpart(TrainSettings(observe=0.9), "ppl_bound", "valid") is None
     assert counterpart(TrainSettings(observe=0.9, attention="concatenation"), "cloze_nll", "valid") is None

@@ -12,17 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.evaluation.summary import Spread, digits
-from ssdvae.paper.figures import paper_figures
-from ssdvae.paper.render import NOTHING, Figure, Table, csv_text, html, latex, markdown
+from ssdvae.evaluation.summary import Spread
+from ssdvae.evaluation.tasks.base import Figure
+from ssdvae.paper.figures import published_figures
+from ssdvae.paper.measured import figure_named
+from ssdvae.paper.render import NOTHING, Number, Table, csv_text, html, latex, markdown
 
 HOSTILE = r"a|b & 50% of $x_1$ {\input{/etc/passwd}} #1 ~ ^ \\ [2em] <script> “ε” été 中 *"
 words = st.text(max_size=20) | st.just(HOSTILE)
 values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=5)
-figures = st.one_of(
+figures = st.builds(lambda digits: Figure("x", "x", digits=digits), st.integers(0, 4))
+numbers = st.one_of(
     st.none(),
-    st.builds(Figure.from_spread, values.map(lambda v: Spread(tuple(v))), st.integers(0, 4)),
-    st.sampled_from(paper_figures()).map(Figure.from_paper),
+    st.builds(Number.from_spread, values.map(lambda v: Spread(tuple(v))), figures),
+    st.sampled_from(published_figures().figures).map(Number.from_paper),
 )
 
 
@@ -31,7 +34,7 @@ def tables(draw: st.DrawFn) -> Table:
     names, columns = draw(st.integers(1, 3)), draw(st.integers(0, 3))
     rows = draw(
         st.lists(
-            st.tuples(st.tuples(*[words] * names), st.tuples(*[figures] * columns)), min_size=1, max_size=4
+            st.tuples(st.tuples(*[words] * names), st.tuples(*[numbers] * columns)), min_size=1, max_size=4
         )
     )
     head = draw(st.tuples(*[words] * (names + columns)))
@@ -39,15 +42,14 @@ def tables(draw: st.DrawFn) -> Table:
 
 
 @given(values)
-def test_mean_and_deviation_are_those_of_a_sample(numbers: list[float]) -> None:
-    spread = Spread(tuple(numbers))
-    figure = Figure.from_spread(spread, 3)
-    assert figure is not None
-    assert figure.mean == statistics.mean(numbers)
-    expected = statistics.stdev(numbers) if len(numbers) > 1 else None
-    assert figure.deviation == expected
-    parts = [f"{x:.3f}" for x in (figure.mean, figure.deviation) if x is not None]
-    assert figure.text == " ± ".join(parts)
+def test_mean_and_deviation_are_those_of_a_sample(sample: list[float]) -> None:
+    number = Number.from_spread(Spread(tuple(sample)), Figure("x", "x", digits=3))
+    assert number is not None
+    assert number.mean == statistics.mean(sample)
+    expected = statistics.stdev(sample) if len(sample) > 1 else None
+    assert number.deviation == expected
+    parts = [f"{x:.3f}" for x in (number.mean, number.deviation) if x is not None]
+    assert number.text == " ± ".join(parts)
 
 
 @given(tables())
@@ -115,7 +117,7 @@ def test_no_name_is_taken_for_latex(table: Table) -> None:
 
 
 def test_hostile_names_stay_names() -> None:
-    table = Table("t", HOSTILE, (HOSTILE, "x"), (((HOSTILE,), (Figure(1.5, None, "1.5"),)),), HOSTILE)
+    table = Table("t", HOSTILE, (HOSTILE, "x"), (((HOSTILE,), (Number(1.5, None, "1.5"),)),), HOSTILE)
     text = latex(table)
     assert r"a\textbar{}b \& 50\% of \$x\_1\$ \{\textbackslash{}input\{/etc/passwd\}\} \#1" in text
     assert r"{[}2em{]} \textless{}script\textgreater{} ``$\varepsilon$'' ete ? {*}" in text
@@ -128,4 +130,4 @@ def test_hostile_names_stay_names() -> None:
     [("ppl_bound", 2), ("cloze_nll", 3), ("frame_f1", 3), ("step_best", 0), ("attention_verbs", 3)],
 )
 def test_digits(figure: str, expected: int) -> None:
-    assert digits(figure) == expected
+    assert figure_named(figure).digits == expected

@@ -12,6 +12,7 @@ import pytest
 
 from ssdvae import api
 from ssdvae.cli.main import main
+from ssdvae.evaluation.tasks import TASKS
 from ssdvae.report.runs import short_names
 from tests.report.conftest import FRAME, TINY, WORD
 
@@ -23,16 +24,12 @@ def text(page: Path) -> str:
 def test_the_numbers_are_those_of_the_scores(page: Path, runs: list[Path]) -> None:
     shown = text(page)
     for measured in json.loads((runs[0] / "scores.json").read_text()):
-        caption = f"<caption>{measured['task'].capitalize()} on {measured['data']}</caption>"
+        caption = f"<caption>{TASKS[measured['task']].title} on {measured['data']}</caption>"
         rows = shown.split(caption)[1].split("<tbody>")[1].split("</tbody>")[0]
         # The figure as it is read, and in full when pointed at.
         cells = re.findall(r'<span title="([^"]+)">([^<]+)</span>', rows)
         figures = {float(full): float(short) for full, short in cells}
-        expected = {
-            "perplexity": ["ppl", "ppl_official", "ppl_bound", "latent_used"],
-            "frames": ["frame_accuracy", "frame_precision", "frame_f1", "frame_ece"],
-            "cloze": ["cloze_nll", "cloze_pmi"],
-        }[measured["task"]]
+        expected = {figure.name for figure in TASKS[measured["task"]].figures}
         assert set(figures) == {measured["scores"][name] for name in expected}
         for full, short in figures.items():
             assert short == pytest.approx(full, abs=0.5 if full > 1 and full == int(full) else 0.005)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ssdvae.benchmark import benchmark
 from ssdvae.cli.main import main
 from ssdvae.config import BenchmarkSettings
 from ssdvae.models import MODELS
+from ssdvae.training.benchmark import benchmark
 
 SMALL: dict[str, Any] = {
     "vocabulary": 50,

@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from ssdvae.demo import TRAIN, run_demo
+from ssdvae.cli.demo import show_tour
+from ssdvae.tour import TRAIN, take_tour
 from tests.system.test_commands import KEYS
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = TRAIN.changed(epochs=3, hidden=16)
-    scores = run_demo(tmp_path / "demo", documents=600, settings=settings)
+    tour = take_tour(tmp_path / "demo", documents=600, settings=settings)
+    scores = tour.scores
+    assert capsys.readouterr().out == ""
+    show_tour(tour)
     assert json.loads((tmp_path / "demo" / "scores.json").read_text()) == scores
     assert scores["ssdvae"].keys() >= KEYS
     assert scores["ssdvae"]["words"] == scores["best"]["words"]
@@ -27,6 +31,7 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert page.as_uri() in shown.splitlines()[-1]
     assert f"{scores['ssdvae']['ppl_bound']:.2f}" in page.read_text(encoding="utf-8")
     # A second run finds everything done, and shows the same.
-    again = run_demo(tmp_path / "demo", documents=600, settings=settings)
-    assert again == scores
+    again = take_tour(tmp_path / "demo", documents=600, settings=settings)
+    assert again.scores == scores
+    show_tour(again)
     assert capsys.readouterr().out == shown

@@ -9,13 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ssdvae.answers.beliefs import Tick, accumulate_over_split, no_tick
+from ssdvae.answers.beliefs import accumulate_over_split
 from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.progress import Advance, no_advance
 
 Counts = NDArray[np.int64]
 
@@ -148,7 +149,7 @@ def clusters(
     model: EventModel,
     documents: Documents,
     settings: ExplainSettings | None = None,
-    tick: Tick = no_tick,
+    advance: Advance = no_advance,
 ) -> Clusters:
     """The soft clusters of a model on a split, with no frame observed."""
-    return accumulate_over_split(ClusterSums, model, documents, settings, tick)
+    return accumulate_over_split(ClusterSums, model, documents, settings, advance)

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from ssdvae.analysis.clusters import Clusters, ClusterSums
 from ssdvae.analysis.transitions import Order, Transitions, TransitionSums
-from ssdvae.answers.beliefs import Tick, frame_beliefs, no_tick
+from ssdvae.answers.beliefs import frame_beliefs
 from ssdvae.config import ExplainSettings
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import UserError
 from ssdvae.evaluation.attention import AttentionSummary, AttentionSums
 from ssdvae.models.base import EventModel
+from ssdvae.progress import Advance, no_advance
 
 ORDERS: tuple[Order, ...] = ("lift", "probability")
 
@@ -79,12 +80,12 @@ def explain(
     model: EventModel,
     documents: Documents,
     settings: ExplainSettings | None = None,
-    tick: Tick = no_tick,
+    advance: Advance = no_advance,
 ) -> Explanation:
     """Clusters, attention and transitions on a split, as far as the model has them."""
     settings = settings or ExplainSettings()
     clusters, attention, transitions = ClusterSums(model), AttentionSums(model), TransitionSums(model)
-    for beliefs, batch in frame_beliefs(model, documents, settings.batch, tick):
+    for beliefs, batch in frame_beliefs(model, documents, settings.batch, advance):
         if beliefs.clusters is not None:
             clusters.add(beliefs, batch)
         if beliefs.attention is not None:

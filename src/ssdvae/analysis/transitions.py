@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ssdvae.answers.beliefs import Tick, accumulate_over_split, no_tick
+from ssdvae.answers.beliefs import accumulate_over_split
 from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.progress import Advance, no_advance
 
 Array = NDArray[np.float64]
 Order = Literal["lift", "probability", "count"]
@@ -105,7 +106,7 @@ def transitions(
     model: EventModel,
     documents: Documents,
     settings: ExplainSettings | None = None,
-    tick: Tick = no_tick,
+    advance: Advance = no_advance,
 ) -> Transitions:
     """Which frames follow which on a split, with no frame observed."""
-    return accumulate_over_split(TransitionSums, model, documents, settings, tick)
+    return accumulate_over_split(TransitionSums, model, documents, settings, advance)

@@ -12,13 +12,9 @@ from ssdvae.data.batches import Batch, collate, in_order
 from ssdvae.data.corpus import Documents
 from ssdvae.errors import UserError
 from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.progress import Advance, no_advance
 
-Tick = Callable[[int], None]
 Result = TypeVar("Result", covariant=True)
-
-
-def no_tick(documents: int) -> None:
-    """For nobody who waits."""
 
 
 def infer_frames(model: EventModel, batch: Batch) -> Beliefs:
@@ -44,20 +40,20 @@ def accumulate_over_split(
     model: EventModel,
     documents: Documents,
     settings: ExplainSettings | None,
-    tick: Tick,
+    advance: Advance,
 ) -> Result:
     """The sums over all documents, with no frame observed."""
     total = sums(model)
-    for beliefs, batch in frame_beliefs(model, documents, (settings or ExplainSettings()).batch, tick):
+    for beliefs, batch in frame_beliefs(model, documents, (settings or ExplainSettings()).batch, advance):
         total.add(beliefs, batch)
     return total.result()
 
 
 def frame_beliefs(
-    model: EventModel, documents: Documents, batch: int, tick: Tick = no_tick
+    model: EventModel, documents: Documents, batch: int, advance: Advance = no_advance
 ) -> Iterator[tuple[Beliefs, Batch]]:
     """The frames of a split, with no frame observed; ``batch`` documents at a time."""
     for rows in in_order(len(documents), batch):
         some = collate(documents, rows).to(model.device)
         yield infer_frames(model, some), some
-        tick(len(some))
+        advance(len(some))

@@ -6,11 +6,12 @@ import re
 from argparse import SUPPRESS, Action
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Protocol
 
 import yaml
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import Namespace
 
+from ssdvae.cli.parser import Parser
 from ssdvae.config import MODEL_SETTINGS, PRESETS, Setting, Settings, TrainSettings
 from ssdvae.config.formats import upgraded
 from ssdvae.config.settings import unknown_setting
@@ -18,33 +19,14 @@ from ssdvae.config.training import models_with
 from ssdvae.errors import DataError, UserError, shorten
 from ssdvae.files import translate_os_errors
 
-Kind = TypeVar("Kind", bound=Settings)
 
+def add_settings(parser: Parser, kind: type[Settings], choices: Mapping[str, str] = {}) -> None:
+    """--config, and a flag for each setting, under its topic. What is not given is not in the result.
 
-class Parser(ArgumentParser):
-    """One that says what is wrong in a line or two, in the words of the command line."""
-
-    WORDING = (
-        (r'Parser key "(?:\w+\.)?(\w+)":\s*', r"--\1: "),
-        (r"(?<=arguments are required: )\w+\.(\w+)", r"--\1"),
-        (r"<class '(\w+)'>", r"\1"),
-        (r"(?:typing\.)?Literal\[(.*?)\]", r"value among \1"),
-    )
-
-    def __init__(self, **options: Any) -> None:
-        # No abbreviations: --seed must not be taken for --seeds.
-        super().__init__(**options, allow_abbrev=False)
-
-    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        for pattern, wording in self.WORDING:
-            message = re.sub(pattern, wording, message)
-        raise UserError(f"{message}\nadd --help to read about the settings and their values")
-
-
-def add_settings(parser: Parser, kind: type[Settings]) -> None:
-    """--config, and a flag for each setting, under its topic. What is not given is not in the result."""
+    ``choices`` are the values of some settings, in words, where a table says which there are.
+    """
     parser.add_argument("--config", action=_ConfigFile, help="YAML file with any of these settings")
-    _add_flags(parser, kind, kind.names(), {})
+    _add_flags(parser, kind, kind.names(), {}, choices)
 
 
 def add_sized_settings(parser: Parser, kind: type[Settings], argv: Sequence[str]) -> None:
@@ -67,12 +49,13 @@ def given_settings(kind: type[Settings], args: Namespace) -> dict[str, Any]:
     return {name: value for name, value in vars(args).items() if name in kind.names()}
 
 
-def read_settings(kind: type[Kind], args: Namespace) -> Kind:
-    """The preset, changed by the --config file, changed by the flags; one that is not there is refused."""
-    return kind.preset(vars(args).get("preset"), **given_settings(kind, args))
-
-
-def _add_flags(parser: Parser, kind: type[Settings], names: Sequence[str], preset: Mapping[str, Any]) -> None:
+def _add_flags(
+    parser: Parser,
+    kind: type[Settings],
+    names: Sequence[str],
+    preset: Mapping[str, Any],
+    choices: Mapping[str, str] = {},
+) -> None:
     """A flag for each setting: first those of all models, then those of some, then the others."""
     groups: dict[str, Any] = {}
     for name in names:
@@ -84,7 +67,8 @@ def _add_flags(parser: Parser, kind: type[Settings], names: Sequence[str], prese
         ends = [] if default is None else [f"default: {_shown(default)}"]
         if definition.bounds.two_sided:
             ends.insert(0, str(definition.bounds))
-        help = definition.help.replace("%", "%%") + (f" ({'; '.join(ends)})" if ends else "")
+        words = definition.help + (f": {choices[name]}" if name in choices else "")
+        help = words.replace("%", "%%") + (f" ({'; '.join(ends)})" if ends else "")
         flags = [definition.flag]
         if definition.kind is bool:
             flags.append(definition.flag.replace("--", "--no-", 1))
@@ -184,15 +168,14 @@ def _value_of(flag: str, argv: Sequence[str]) -> str | None:
     return None
 
 
-def input_format(parser: Parser) -> None:
+class TakesArguments(Protocol):
+    """A parser, or a group of its arguments."""
+
+    def add_argument(self, *names: Any, **options: Any) -> Any: ...
+
+
+def input_format(parser: TakesArguments) -> None:
     parser.add_argument("--format", default=None, help="jsonl, csv, parquet or official; by default as named")
     parser.add_argument(
         "--skip-bad", action="store_true", help="count and report malformed input instead of stopping"
     )
-
-
-def json_lines(path: Path) -> Path:
-    """A file that will be read again by its name."""
-    if not path.name.endswith((".jsonl", ".jsonl.gz")):
-        raise UserError(f"found {path} as the file to write, expected a name in .jsonl or .jsonl.gz")
-    return path

@@ -1,4 +1,4 @@
-"""The commands that look into a model: parse, call, print. Nothing heavy is imported before one is chosen."""
+"""Look: what a model has learned, what it says of given events, and a page about runs."""
 
 from __future__ import annotations
 
@@ -10,87 +10,71 @@ from typing import TYPE_CHECKING
 
 from jsonargparse import Namespace
 
-from ssdvae.cli.console import bar, counted, say, table
-from ssdvae.cli.flags import Parser, add_settings, input_format, json_lines, read_settings
-from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings
+from ssdvae import api
+from ssdvae.cli.command import Command
+from ssdvae.cli.console import say, show
+from ssdvae.cli.flags import TakesArguments, add_settings, given_settings, input_format
+from ssdvae.cli.parser import Parser
+from ssdvae.cli.tables import explain_tables, inferred_table, script_table
+from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
 
 if TYPE_CHECKING:
     from ssdvae.answers.infer import InferredDocument
-    from ssdvae.cli.tables import TableText
-    from ssdvae.data.events import Document
 
 
-def _run_flags(parser: Parser, json_help: str) -> None:
-    parser.add_argument("run", type=Path, help="run folder, or the name of a model on the Hugging Face Hub")
-    parser.add_argument("--json", action="store_true", help=json_help)
+def _run_flags(parser: Parser, json_help: str) -> TakesArguments:
+    files = parser.add_argument_group("model, input and output")
+    files.add_argument("run", type=Path, help="run folder, or the name of a model on the Hugging Face Hub")
+    files.add_argument("--json", action="store_true", help=json_help)
+    return files
 
 
 def explain_flags(parser: Parser, argv: Sequence[str]) -> None:
-    _run_flags(parser, "print one JSON object and nothing else")
-    parser.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
+    files = _run_flags(parser, "print one JSON object and nothing else")
+    files.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
     add_settings(parser, ExplainSettings)
 
 
 def explain(args: Namespace) -> None:
-    from ssdvae import api
-    from ssdvae.cli.tables import explain_tables
-    from ssdvae.data.corpus import Corpus
-    from ssdvae.runs import Run
-
-    settings = read_settings(ExplainSettings, args)
-    corpus = Corpus(args.corpus or Run(args.run).config()[0])
-    with bar("reading", corpus.manifest["splits"][settings.split]["documents"]) as tick:
-        found = api.explain(args.run, corpus=corpus, tick=tick, **settings.to_dict())
-    record = found.to_record(settings)
+    settings = given_settings(ExplainSettings, args)
+    record = api.explain(args.run, corpus=args.corpus, **settings).to_record(ExplainSettings(**settings))
     if args.json:
         print(json.dumps(record))
     else:
-        _show(explain_tables(record))
+        show(explain_tables(record))
 
 
 def infer_flags(parser: Parser, argv: Sequence[str]) -> None:
-    _run_flags(parser, "print a line of JSON for each document")
-    parser.add_argument(
+    files = _run_flags(parser, "print a line of JSON for each document")
+    files.add_argument(
         "file",
         nargs="?",
         default="-",
         help="file of documents; without one, events are read from standard input, "
         "as lines `verb subj obj mod` (- for an empty slot) with a blank line after each document",
     )
-    parser.add_argument("--out", type=Path, default=None, help="file to write (.jsonl or .jsonl.gz)")
-    input_format(parser)
+    files.add_argument("--out", type=Path, default=None, help="file to write (.jsonl or .jsonl.gz)")
+    input_format(files)
     add_settings(parser, InferSettings)
 
 
 def infer(args: Namespace) -> None:
-    from ssdvae import api
-    from ssdvae.cli.tables import inferred_table
-    from ssdvae.data.readers import Skipped, read_documents
-    from ssdvae.data.readers.jsonl import write_records
-    from ssdvae.data.readers.typed import read_typed
-
-    settings, skipped = read_settings(InferSettings, args).to_dict(), Skipped() if args.skip_bad else None
-    out = None if args.out is None else json_lines(args.out)
-    documents: Iterable[Document]
-    if args.file == "-":
-        documents = read_typed(sys.stdin)
-        if sys.stdin.isatty():
-            say(
-                "type events as: verb subj obj mod   (- for an empty slot; a blank line after the last event)"
-            )
-            settings["batch"] = 1  # an answer after each document
-    else:
-        documents = counted(read_documents(args.file, format=args.format, skip_bad=skipped), "inferring")
+    settings = {"format": args.format, "skip_bad": args.skip_bad, **given_settings(InferSettings, args)}
+    typed = args.file == "-"
+    if typed and sys.stdin.isatty():
+        say("type events as: verb subj obj mod   (- for an empty slot; a blank line after the last event)")
+        settings["batch"] = 1  # an answer after each document
+    documents = sys.stdin if typed else args.file
+    if args.out is not None:
+        count = api.infer_file(args.run, documents, args.out, **settings)
+        say(f"wrote {count:,} documents to {args.out}")
+        return
     inferred = _reported(api.infer(args.run, documents, **settings))
-    if out is not None:
-        say(f"wrote {write_records(out, (d.to_record() for d in inferred)):,} documents to {out}")
-    elif args.json:
+    if args.json:
         for document in inferred:
-            print(json.dumps(document.to_record(), ensure_ascii=False), flush=args.file == "-")
+            print(json.dumps(document.to_record(), ensure_ascii=False), flush=typed)
     else:
-        _show(inferred_table(document) for document in inferred)
-    if skipped is not None:
-        say(str(skipped))
+        show(inferred_table(document) for document in inferred)
 
 
 def _reported(documents: Iterable[InferredDocument]) -> Iterator[InferredDocument]:
@@ -105,15 +89,15 @@ def _reported(documents: Iterable[InferredDocument]) -> Iterator[InferredDocumen
 
 
 def generate_flags(parser: Parser, argv: Sequence[str]) -> None:
-    _run_flags(parser, "print one JSON object and nothing else")
-    parser.add_argument(
+    files = _run_flags(parser, "print one JSON object and nothing else")
+    files.add_argument(
         "--seed-event",
         nargs="+",
         default=[],
         help='events to begin with, each in quotes: "elected taylor election at", with - for an empty slot; '
         "by default none: the model thinks of a script by itself",
     )
-    parser.add_argument(
+    files.add_argument(
         "--frames",
         default=None,
         help="frames of the events after the seed, with commas between, and _ for one left to the model",
@@ -122,28 +106,69 @@ def generate_flags(parser: Parser, argv: Sequence[str]) -> None:
 
 
 def generate(args: Namespace) -> None:
-    from ssdvae import api
-    from ssdvae.answers.infer import unknown_words
-    from ssdvae.cli.tables import script_table
-
-    settings = read_settings(GenerateSettings, args).to_dict()
     names = [] if args.frames is None else [name.strip() for name in args.frames.split(",")]
     frames = [None if name == "_" else name for name in names]
     model = api.load(args.run)
-    scripts = api.generate(model, args.seed_event, frames, **settings)
-    seed = [event.event for event in scripts[0].events[: scripts[0].seeds]]
-    if unknown := unknown_words(model, seed):
+    scripts = api.generate(model, args.seed_event, frames, **given_settings(GenerateSettings, args))
+    if unknown := api.unknown_words(model, args.seed_event):
         say(f"not in the vocabulary of the model: {', '.join(unknown)}")
     if args.json:
         print(json.dumps({"unknown_words": unknown, "scripts": [script.to_record() for script in scripts]}))
     else:
-        _show(script_table(script, number) for number, script in enumerate(scripts, start=1))
+        show(script_table(script, number) for number, script in enumerate(scripts, start=1))
 
 
-def _show(tables: Iterable[TableText]) -> None:
-    from rich.console import Console
+def report_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("runs", nargs="+", type=Path, help="run folders")
+    parser.add_argument("--out", type=Path, default=Path("report.html"), help="the page to write")
+    add_settings(parser, ReportSettings)
 
-    # Wide enough elsewhere: what is piped into a file has no width of its own.
-    out = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    for title, head, lines in tables:
-        out.print(table(title, head, lines))
+
+def report(args: Namespace) -> None:
+    api.write_report(args.runs, args.out, **given_settings(ReportSettings, args))
+    say(f"wrote {args.out}; open it in a browser")
+
+
+COMMANDS = (
+    Command(
+        "explain",
+        "show what a model learned: clusters, attention, chains of frames",
+        "explain",
+        explain_flags,
+        explain,
+        (
+            "ssdvae explain runs/first",
+            "ssdvae explain runs/first --words told,left --frames Arriving --json",
+        ),
+    ),
+    Command(
+        "infer",
+        "infer the frames of new documents",
+        "infer",
+        infer_flags,
+        infer,
+        (
+            "ssdvae infer runs/first events.jsonl --out inferred.jsonl",
+            "echo 'arrested police suspect in' | ssdvae infer runs/first --json",
+        ),
+    ),
+    Command(
+        "generate",
+        "generate scripts from seed events",
+        "generate",
+        generate_flags,
+        generate,
+        (
+            "ssdvae generate runs/first --seed-event 'arrested police suspect in'",
+            "ssdvae generate runs/first --seed-event 'met she him' --frames _,Arrest",
+        ),
+    ),
+    Command(
+        "report",
+        "write one page about runs: curves, scores, what the models learned",
+        "write_report",
+        report_flags,
+        report,
+        ("ssdvae report runs/first", "ssdvae report runs/first --out first.html --split test"),
+    ),
+)

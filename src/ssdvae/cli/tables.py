@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ssdvae.answers.generate import Script
-from ssdvae.answers.infer import InferredDocument
-from ssdvae.data.events import SLOTS
+from ssdvae.cli.layout import TableText
 
-TableText = tuple[str, list[str], list[list[str]]]
+if TYPE_CHECKING:
+    from ssdvae.answers.generate import Script
+    from ssdvae.answers.infer import InferredDocument
 
 
 def explain_tables(record: dict[str, Any]) -> Iterator[TableText]:
@@ -25,12 +25,13 @@ def explain_tables(record: dict[str, Any]) -> Iterator[TableText]:
             figures = [[f"{clusters['purity']:.3f}", f"{clusters['nmi']:.3f}"]]
             yield "Purity of clusters", ["purity", "nmi"], figures
     if "attention" in record:
-        head = ["frame", "events", *(f"own {slot}" for slot in SLOTS), "elsewhere", "verbs", "entropy", "of"]
+        slots = list(record["attention"]["all frames"]["own"])
+        head = ["frame", "events", *(f"own {slot}" for slot in slots), "elsewhere", "verbs", "entropy", "of"]
         lines = [
             [
                 frame,
                 f"{look['events']:,}",
-                *(f"{look['own'][slot]:.0%}" for slot in SLOTS),
+                *(f"{look['own'][slot]:.0%}" for slot in slots),
                 f"{1 - look['own_event']:.0%}",
                 f"{look['verbs']:.0%}",
                 f"{look['entropy']:.2f}",

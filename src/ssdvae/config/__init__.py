@@ -15,7 +15,7 @@ from ssdvae.config.data import (
     StreamSettings,
     cores,
 )
-from ssdvae.config.evaluation import TASKS, EvaluateSettings
+from ssdvae.config.evaluation import EvaluateSettings
 from ssdvae.config.models import (
     MODEL_SETTINGS,
     ClassifierSettings,
@@ -41,7 +41,6 @@ __all__ = [
     "PRESETS",
     "REPRODUCED",
     "SPLITS",
-    "TASKS",
     "TRAINED_ALIKE",
     "AnnotateSettings",
     "BenchmarkSettings",

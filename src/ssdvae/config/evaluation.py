@@ -10,8 +10,6 @@ from ssdvae.config.data import Split
 from ssdvae.config.settings import Settings, setting
 from ssdvae.config.training import EVAL_BATCH
 
-TASKS = ("perplexity", "frames", "cloze")
-
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateSettings(Settings):
@@ -20,7 +18,7 @@ class EvaluateSettings(Settings):
     topic: ClassVar[str] = "what is measured"
 
     split: Split = setting("valid", "which split of the corpus")
-    tasks: str = setting(",".join(TASKS), f"what to measure, comma-separated: {', '.join(TASKS)}")
+    tasks: str | None = setting(None, "what to measure, comma-separated")
     bound_samples: int = setting(
         10, "frame sequences per document for ppl_bound (importance samples)", at_least=1, topic="perplexity"
     )
@@ -40,8 +38,8 @@ class EvaluateSettings(Settings):
     eval_seed: int = setting(1, "random seed of the sampled frames", at_least=0, topic="computation")
 
     @property
-    def task_names(self) -> frozenset[str]:
-        return frozenset(name.strip() for name in self.tasks.split(","))
-
-    def check_relations(self) -> None:
-        self._require("tasks", self.task_names <= set(TASKS), f"some of {', '.join(TASKS)}")
+    def task_names(self) -> tuple[str, ...] | None:
+        """The tasks that were named: the table of tasks says which there are. None is the default ones."""
+        if self.tasks is None:
+            return None
+        return tuple(name.strip() for name in self.tasks.split(",") if name.strip())

@@ -189,6 +189,41 @@ def document_from_record(record: object) -> Document:
     return Document(str(record["id"]), tuple(event_from_record(event) for event in events))
 
 
+AnyEvent = Event | Mapping[str, Any] | str
+AnyDocument = Document | Mapping[str, Any] | Sequence[AnyEvent]
+"""What people write for an event and for a document in Python."""
+
+
+def to_event(value: object) -> Event:
+    """An event from an ``Event``, a mapping of its slots, or a text ``verb subj obj mod``."""
+    if isinstance(value, str):
+        return event_from_text(value)
+    if isinstance(value, Event):
+        if not (isinstance(value.verb, str) and value.verb):
+            raise Malformed(shorten(value), "an event with a verb")
+        if odd := [slot for slot in KEYS if not isinstance(getattr(value, slot), str | None)]:
+            raise Malformed(f"{shorten(getattr(value, odd[0]))} as {odd[0]}", "a word, or None")
+        return value
+    if not isinstance(value, Mapping):
+        raise Malformed(shorten(value), 'an Event, {"verb": "met", "subj": "she"}, or "met she him at"')
+    return event_from_record(value)
+
+
+def to_document(value: object, id: str) -> Document:
+    """A document from a ``Document``, a mapping with its events, or a list of events, named ``id``."""
+    if isinstance(value, Document):
+        return Document(value.id, tuple(map(to_event, value.events)))
+    events: object = value
+    if isinstance(value, Mapping):
+        if "events" not in value:
+            raise Malformed(shorten(dict(value)), 'a document such as {"id": "a", "events": […]}')
+        id, events = str(value.get("id", id)), value["events"]
+    if isinstance(events, str) or not isinstance(events, Sequence):
+        hint = "a Document, a mapping with its events, or a list of events"
+        raise Malformed(shorten(events), hint)
+    return Document(id, tuple(map(to_event, events)))
+
+
 def document_to_record(document: Document) -> dict[str, Any]:
     """The inverse of ``document_from_record``."""
     return {"id": document.id, "events": [event_to_record(event) for event in document.events]}

@@ -17,10 +17,11 @@ from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.cloze import ClozeBuilder, write_cloze
 from ssdvae.data.corpus import Corpus, schema, write_manifest
 from ssdvae.data.events import Document, Event, Words, folded
-from ssdvae.data.source import Found, Part, Source, split_of
+from ssdvae.data.source import Found, Source, split_of
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.files import new_folder, sha256, translate_os_errors
+from ssdvae.progress import SILENT, Progress, track
 
 __all__ = ["prepare", "split_of", "usable_events", "words_of"]
 
@@ -29,9 +30,6 @@ ROWS = 4096
 
 COUNTS = ["read", "documents", "too_short", "events", "dropped_events", "frameless_events", "unknown_words"]
 """What the manifest says of each split."""
-
-Progress = Callable[[Iterable[Part[Any]], str, int | None], Iterable[Part[Any]]]
-"""Shows that documents go by."""
 
 Result = TypeVar("Result")
 
@@ -72,7 +70,7 @@ class _Passes:
     ) -> Iterator[Result]:
         read = bad = 0
         parts = self.source.read(path, work, self.jobs)
-        for part in self.progress(parts, label, self.documents.get(path)):
+        for part in track(self.progress, parts, label, self.documents.get(path), lambda part: part.read):
             read, bad = read + part.read, bad + part.bad
             yield part.result
         self.documents[path] = read
@@ -88,7 +86,7 @@ def prepare(
     format: str | None = None,
     skip_bad: bool = False,
     jobs: int = 1,
-    progress: Progress = lambda parts, label, documents: parts,
+    progress: Progress = SILENT,
 ) -> Corpus:
     """Write a corpus folder from one file, split by document id, or from one file for each split;
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ssdvae.answers.beliefs import Tick, accumulate_over_split, no_tick
+from ssdvae.answers.beliefs import accumulate_over_split
 from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Documents
@@ -20,6 +20,7 @@ from ssdvae.data.events import SLOTS
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import UserError
 from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.progress import Advance, no_advance
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def attention_summary(
     model: EventModel,
     documents: Documents,
     settings: ExplainSettings | None = None,
-    tick: Tick = no_tick,
+    advance: Advance = no_advance,
 ) -> AttentionSummary:
     """Where each frame looks on a split, with no frame observed."""
-    return accumulate_over_split(AttentionSums, model, documents, settings, tick)
+    return accumulate_over_split(AttentionSums, model, documents, settings, advance)

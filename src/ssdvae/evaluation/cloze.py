@@ -10,7 +10,6 @@ The second takes away how likely the words are anyway, which has nothing to do w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +26,7 @@ from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.latent import probabilities
 from ssdvae.models.plan import PlanRequest
+from ssdvae.progress import Advance, no_advance
 
 ROUNDING = 1e-6
 """Below this, two log-probabilities of a network are the same."""
@@ -91,7 +91,7 @@ def score_cloze(
     model: EventModel,
     task: ClozeTask,
     settings: EvaluateSettings,
-    tick: Callable[[int], None] = lambda items: None,
+    advance: Advance = no_advance,
 ) -> ClozeScores:
     """Score every option after its own seed, and every continuation after some seeds of other items."""
     training = model.training
@@ -101,7 +101,7 @@ def score_cloze(
     given = np.zeros((items, options))
     for rows in in_order(items, size):
         given[rows] = _log_probs(model, task.seeds[rows], task.options[rows], settings)
-        tick(len(rows))
+        advance(len(rows))
 
     # Many items share their continuations: each is scored once.
     unique, place = np.unique(task.options.reshape(items * options, -1), axis=0, return_inverse=True)

@@ -1,41 +1,67 @@
-"""All that is measured of a model, and the file in its run folder that keeps it."""
+"""Run evaluation tasks on a model, and record what is needed to trust their figures."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ssdvae import __version__
 from ssdvae.config import EvaluateSettings
-from ssdvae.data.cloze import ClozeTask, read_cloze
-from ssdvae.data.corpus import Corpus
+from ssdvae.data.batches import Batch
+from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.readers.jsonl import write_records
-from ssdvae.errors import DataError, UserError
-from ssdvae.evaluation.cloze import score_cloze
-from ssdvae.evaluation.frames import FramePredictions
+from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.files import atomic_write, sha256
+from ssdvae.evaluation.tasks import TASKS, find_tasks
+from ssdvae.evaluation.tasks.base import Task
 from ssdvae.memory import keep_freed_memory
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.progress import Advance, no_advance
+from ssdvae.runs import Measurement
 
-FILE = "scores.json"
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """Figures, and what is needed to trust them and to make them again."""
+class SplitPass:
+    """What one pass over the split gives."""
 
-    task: str
-    data: str  # the split, or the file; and how it was scored, if not as usual
-    sha256: str  # of what was measured on
-    items: int
-    settings: dict[str, Any]  # seeds, samples, batch
-    version: str
-    model_sha256: str  # of the weights
-    scores: dict[str, Any]
+    scores: dict[str, Any]  # of words, frames and latent variables
+    observers: Mapping[str, Any]  # by task; they have seen every batch
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What the tasks that are measured together have in common."""
+
+    model: EventModel
+    corpus: Corpus
+    settings: EvaluateSettings
+    tasks: Sequence[Task]
+    advance: Advance
+
+    @cached_property
+    def documents(self) -> Documents:
+        return self.corpus.split(self.settings.split)
+
+    @cached_property
+    def split_pass(self) -> SplitPass:
+        """One pass over the split for all tasks: made when the first of them asks for it."""
+        observers = {task.name: task.observer(self.model) for task in self.tasks if task.observer}
+
+        def show(beliefs: Beliefs, batch: Batch) -> None:
+            for observer in observers.values():
+                observer.add(beliefs, batch)
+
+        words = any(task.scores_words for task in self.tasks)
+        scores = evaluate(
+            self.model, self.documents, self.settings, words=words, look=show, advance=self.advance
+        )
+        return SplitPass(scores, observers)
 
 
 def measure(
@@ -45,74 +71,47 @@ def measure(
     settings: EvaluateSettings,
     *,
     details: Path | None = None,
-    tick: Callable[[int], None] = lambda items: None,
+    advance: Advance = no_advance,
 ) -> list[Measurement]:
-    """Do the tasks, each as far as the model has an answer; ``weights`` is the fingerprint of the model.
+    """Measure the tasks that the model has an answer to; ``weights`` is the fingerprint of the model.
 
-    ``details`` is a file for the scores of every cloze item.
+    ``details`` is a file for the records of every item, of the task that has them.
     """
     keep_freed_memory()
     corpus.check_names(model.vocabulary, model.frames)
-    path = _cloze_file(model, corpus, settings) if "cloze" in settings.task_names else None
-    if details is not None and path is None:
-        raise UserError("--details writes the scores of cloze items, and no cloze is to be measured")
+    # All data are looked for before any work is done.
+    found = [(task, data) for task in _possible(model, settings) if (data := task.data(corpus, settings))]
+    if details is not None and not any(task.has_details for task, _ in found):
+        some = ", ".join(task.name for task in TASKS.values() if task.has_details)
+        raise UserError(f"--details: no task with a score for each item is measured; such tasks: {some}")
+    evaluation = Evaluation(model, corpus, settings, [task for task, _ in found], advance)
+    used = {name: value for name, value in settings.to_dict().items() if name not in ("tasks", "split")}
     done = []
-
-    def keep(task: str, data: str, digest: str, items: int, scores: dict[str, Any]) -> None:
-        used = {name: value for name, value in settings.to_dict().items() if name not in ("tasks", "split")}
-        done.append(Measurement(task, data, digest, items, used, __version__, weights, scores))
-
-    if {"perplexity", "frames"} & settings.task_names:
-        predictions = FramePredictions()
-        documents = corpus.split(settings.split)
-        digest = corpus.manifest["sha256"][f"{settings.split}.arrow"]
-        words = "perplexity" in settings.task_names
-        scores = evaluate(model, documents, settings, words=words, look=predictions.add, tick=tick)
-        if words:
-            keep("perplexity", settings.split, digest, len(documents), scores)
-        if "frames" in settings.task_names and (scores := predictions.scores(model.frames)):
-            keep("frames", settings.split, digest, scores["frame_events"], scores)
-    if path is not None:
-        task = ClozeTask.of(read_cloze(path), model.vocabulary, corpus.lowercase)
-        result = score_cloze(model, task, settings, tick)
-        name = settings.split if settings.cloze is None else str(settings.cloze)
-        # Beside the usual measurement, not in its place.
-        name += ", frames read" if settings.cloze_frames == "read" else ""
-        keep("cloze", name, sha256(path), len(task), result.summary(settings.eval_seed))
-        if details is not None:
-            write_records(details, result.details())
+    for task, data in found:
+        if (result := task.run(evaluation, data)) is None:
+            continue
+        done.append(
+            Measurement(
+                task.name, data.name, data.sha256, result.items, used, __version__, weights, result.scores
+            )
+        )
+        if details is not None and result.details is not None:
+            write_records(details, result.details)
     return done
 
 
-def _cloze_file(model: EventModel, corpus: Corpus, settings: EvaluateSettings) -> Path | None:
-    """Where the items are; None if the model cannot score them, or there are none and none were asked for."""
-    if model.decoder is None:
-        return None
-    if settings.cloze is not None:
-        return settings.cloze
-    if settings.task_names == {"cloze"} or corpus.has_cloze(settings.split):
-        return corpus.cloze(settings.split)
-    return None
+def _possible(model: EventModel, settings: EvaluateSettings) -> list[Task]:
+    """The tasks that the model can do; of one that was asked for by name and cannot be done, a warning."""
+    possible = []
+    for task in find_tasks(settings.task_names):
+        if missing := task.missing(model):
+            if settings.task_names is not None:
+                log.warning("%s has no %s: no %s", model.config.model, " and no ".join(missing), task.name)
+        else:
+            possible.append(task)
+    return possible
 
 
 def flat(measurements: Iterable[Measurement]) -> dict[str, Any]:
     """The figures of all tasks by name."""
     return {name: value for m in measurements for name, value in m.scores.items()}
-
-
-def write_scores(folder: Path, measurements: Iterable[Measurement]) -> None:
-    """Keep measurements in a run folder; one of the same task and data takes the place of the older."""
-    kept = {(m.task, m.data, m.sha256): m for m in (*read_scores(folder), *measurements)}
-    with atomic_write(folder / FILE) as path:
-        path.write_text(json.dumps([asdict(m) for m in kept.values()], indent=2) + "\n", encoding="utf-8")
-
-
-def read_scores(folder: Path) -> list[Measurement]:
-    """What was measured of a run; nothing if it never was."""
-    path = folder / FILE
-    if not path.is_file():
-        return []
-    try:
-        return [Measurement(**record) for record in json.loads(path.read_text(encoding="utf-8"))]
-    except (ValueError, TypeError) as error:
-        raise DataError(path, None, str(error), "scores that `ssdvae evaluate` wrote") from error

@@ -14,6 +14,7 @@ from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch, Noise, collate, generator, in_order
 from ssdvae.data.corpus import Documents
 from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.progress import Advance, no_advance
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def evaluate(
     process: int = 0,
     processes: int = 1,
     reduce: Callable[[Tensor], Tensor] = lambda tally: tally,
-    tick: Callable[[int], None] = lambda documents: None,
+    advance: Advance = no_advance,
 ) -> dict[str, Any]:
     """Score every document, with no frame observed. Each process takes every n-th batch.
 
@@ -166,6 +167,6 @@ def evaluate(
         if (beliefs := model.infer(batch)) is not None:
             total.add_beliefs(beliefs, batch)
             look(beliefs, batch)
-        tick(len(batch))
+        advance(len(batch))
     model.train(training)
     return total.reduced(reduce).scores(speaks)

@@ -10,29 +10,9 @@ from typing import Any
 
 from ssdvae.config import TrainSettings
 from ssdvae.errors import UserError
-from ssdvae.evaluation.measure import read_scores
-from ssdvae.runs import Run, distinct
-
-FIGURES: dict[str, tuple[str, ...]] = {
-    "perplexity": ("ppl", "ppl_official", "ppl_bound", "latent_used"),
-    "frames": ("frame_accuracy", "frame_precision", "frame_f1", "frame_ece"),
-    "cloze": ("cloze_nll", "cloze_pmi"),
-    "attention": (
-        "attention_entropy",
-        "attention_most_entropy",
-        "attention_verbs",
-        "attention_own_verb",
-        "attention_own_event",
-    ),
-}
-"""The figures of each task that a table shows."""
-
-
-def digits(figure: str) -> int:
-    """Digits after the point that a table shows of a figure."""
-    if figure.startswith(("ppl", "attention_entropy", "attention_most")):
-        return 2
-    return 0 if figure == "latent_used" or figure.startswith("step") else 3
+from ssdvae.evaluation.tasks import TASKS
+from ssdvae.evaluation.tasks.base import Figure
+from ssdvae.runs import Run, distinct, read_scores
 
 
 @dataclass(frozen=True)
@@ -50,9 +30,9 @@ class Spread:
         """That of a sample; a single run has none."""
         return stdev(self.values) if len(self.values) > 1 else None
 
-    def text(self, digits: int) -> str:
-        spread = "" if self.deviation is None else f" ± {self.deviation:.{digits}f}"
-        return f"{self.mean:.{digits}f}{spread}"
+    def text(self, figure: Figure) -> str:
+        spread = "" if self.deviation is None else f" ± {figure.text(self.deviation)}"
+        return f"{figure.text(self.mean)}{spread}"
 
 
 @dataclass(frozen=True)
@@ -70,13 +50,16 @@ class Row:
     def runs(self) -> int:
         return max(map(len, self.values.values()), default=0)
 
-    def cell(self, figure: str) -> str:
-        values = self.values.get(figure, [])
-        return Spread(tuple(values)).text(digits(figure)) if values else "–"
+    def cell(self, figure: Figure) -> str:
+        values = self.values.get(figure.name, [])
+        return Spread(tuple(values)).text(figure) if values else "–"
 
 
 def summarize(folders: Sequence[Path]) -> list[Row]:
-    """A row for each configuration, task and data; runs of the same configuration are averaged."""
+    """A row for each configuration, task and data; runs of the same configuration are averaged.
+
+    What another version has measured, under the name of a task that this one does not have, is left out.
+    """
     folders = distinct(folders)
     runs = [(folder, *Run(folder).config(), read_scores(folder)) for folder in folders]
     for folder, _, _, measured in runs:
@@ -86,12 +69,12 @@ def summarize(folders: Sequence[Path]) -> list[Row]:
     rows: dict[tuple[Any, ...], Row] = {}
     for _, corpus, settings, measured in runs:
         differs = {name: settings.values().get(name) for name in names}
-        for m in measured:
+        for m in (m for m in measured if m.task in TASKS):
             key = (settings.model, corpus, *map(str, differs.values()), m.task, m.data, m.sha256)
             row = rows.setdefault(key, Row(settings, differs, m.task, m.data, m.sha256, {}))
-            for name in FIGURES[m.task]:
-                if m.scores.get(name) is not None:
-                    row.values.setdefault(name, []).append(m.scores[name])
+            for figure in TASKS[m.task].figures:
+                if m.scores.get(figure.name) is not None:
+                    row.values.setdefault(figure.name, []).append(m.scores[figure.name])
     return list(rows.values())
 
 
@@ -107,13 +90,14 @@ def score_tables(rows: Sequence[Row]) -> Iterator[tuple[str, list[str], list[lis
     """A table for each task and data: its title, its head and its lines."""
     for task, data, digest in dict.fromkeys((row.task, row.data, row.sha256) for row in rows):
         mine = [row for row in rows if (row.task, row.data, row.sha256) == (task, data, digest)]
-        head = ["model", *mine[0].differs, "runs", *FIGURES[task]]
+        figures = TASKS[task].figures
+        head = ["model", *mine[0].differs, "runs", *(figure.name for figure in figures)]
         lines = [
             [
                 row.settings.model,
                 *map(str, row.differs.values()),
                 str(row.runs),
-                *(row.cell(figure) for figure in FIGURES[task]),
+                *(row.cell(figure) for figure in figures),
             ]
             for row in mine
         ]

@@ -18,8 +18,9 @@ from ssdvae.data.relations import read_relations
 from ssdvae.errors import DataError, Malformed, UserError, not_installed
 from ssdvae.extraction.lexicon import Guess, read_lexicon
 from ssdvae.extraction.readers.text import json_records
-from ssdvae.extraction.stream import Progress, Task, header, stream
+from ssdvae.extraction.stream import Task, header, stream
 from ssdvae.files import check_exists, stop_at_first_error
+from ssdvae.progress import SILENT, Progress
 
 TRANSFORMER = "frame-semantic-transformer"
 
@@ -52,6 +53,7 @@ class Annotated:
     uncertain: int = 0
     unknown: int = 0
     resumed: int = 0
+    skipped: Skipped | None = None  # what was bad; None if the first bad document would have stopped it
 
 
 def annotate(
@@ -62,7 +64,7 @@ def annotate(
     *,
     format: str | None = None,
     skip_bad: Skipped | None = None,
-    progress: Progress = lambda chunks: chunks,
+    progress: Progress = SILENT,
 ) -> Annotated:
     """Write the documents of a file again, with frames, in their order."""
     settings = settings or AnnotateSettings()
@@ -80,8 +82,9 @@ def annotate(
         chunk=chunk,
         skip_bad=skip_bad,
         progress=progress,
+        label="annotating",
     )
-    return Annotated(**done.counts, resumed=done.resumed)
+    return Annotated(**done.counts, resumed=done.resumed, skipped=skip_bad)
 
 
 def _tasks(source: Path, format: str, skip_bad: Skipped | None) -> Iterator[Task]:

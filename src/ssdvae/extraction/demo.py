@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
-from ssdvae.cli.console import say
 from ssdvae.config import AnnotateSettings, ExtractSettings
 from ssdvae.data.events import Document
 from ssdvae.data.readers import read_documents
@@ -17,16 +14,18 @@ from ssdvae.extraction.annotate import annotate
 from ssdvae.extraction.extract import extract
 from ssdvae.extraction.lexicon import read_lexicon
 
+log = logging.getLogger(__name__)
+
 THRESHOLD = 0.6
 
 
-def show_extraction(out: Path, console: Console) -> Document | None:
-    """Extract and annotate the example into a folder, and show each event beside the sentence it is from.
+def extract_example(out: Path) -> Document | None:
+    """Extract and annotate the example into ``out/ferry.jsonl``; its events keep their sentences.
 
-    Without the package that reads CoNLL-U, which a bare install lacks, this says so and shows nothing.
+    Without the package that reads CoNLL-U, which a bare install lacks, this says so and gives nothing.
     """
     if importlib.util.find_spec("conllu") is None:
-        say("to see events found in text, too: pip install 'ssdvae[conllu]'")
+        log.info("to see events found in text, too: pip install 'ssdvae[conllu]'")
         return None
     out.mkdir(parents=True, exist_ok=True)
     events, framed = out / "ferry.events.jsonl", out / "ferry.jsonl"
@@ -35,19 +34,4 @@ def show_extraction(out: Path, console: Console) -> Document | None:
         lexicon = read_lexicon(example / "verbs.csv")
     annotate(events, framed, lexicon, AnnotateSettings(threshold=THRESHOLD))
     [document] = read_documents(framed)
-    table = Table(title="Events found in a text", title_justify="left", box=None, padding=(0, 3, 0, 0))
-    for heading in ("sentence", "event", "frame"):
-        table.add_column(heading)
-    last = -1
-    for event in document.events:
-        assert event.origin is not None
-        sentence = "" if event.origin.sentence == last else str(event.origin.text)
-        last = event.origin.sentence
-        frame = f"{event.frame} ({event.probability:.2f})" if event.frame else "[dim]latent[/]"
-        table.add_row(sentence, str(event), frame)
-    console.print(table)
-    console.print(
-        f"Frames below {THRESHOLD} or of unknown verbs are latent: the model infers them. "
-        f"The events are in {framed}.\n"
-    )
     return document

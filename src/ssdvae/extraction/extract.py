@@ -12,7 +12,8 @@ from ssdvae.data.events import Document
 from ssdvae.data.readers import Skipped
 from ssdvae.extraction.parsed import Raw, to_document
 from ssdvae.extraction.readers import FORMATS, list_files
-from ssdvae.extraction.stream import Progress, Task, header, stream
+from ssdvae.extraction.stream import Task, header, stream
+from ssdvae.progress import SILENT, Progress
 
 CHUNK = 16
 """Documents that a process takes at once."""
@@ -34,7 +35,7 @@ def extract(
     settings: ExtractSettings | None = None,
     *,
     format: str | None = None,
-    progress: Progress = lambda chunks: chunks,
+    progress: Progress = SILENT,
 ) -> Extracted:
     """Write the events of all documents, in their order. A bad document is counted and passed over."""
     settings = settings or ExtractSettings()
@@ -53,6 +54,7 @@ def extract(
         chunk=CHUNK,
         skip_bad=skipped,
         progress=progress,
+        label="extracting",
     )
     return Extracted(**done.counts, resumed=done.resumed, skipped=skipped)
 

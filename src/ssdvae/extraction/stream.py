@@ -25,6 +25,7 @@ from ssdvae.data.readers import Skipped
 from ssdvae.errors import UserError
 from ssdvae.files import atomic_write, lock, open_text_for_writing, translate_os_errors
 from ssdvae.pool import chunked, map_in_processes
+from ssdvae.progress import Progress, track
 
 Task = tuple[str, Any]
 """Where a document stands, to be said if it is bad, and what it is to be made of."""
@@ -34,9 +35,6 @@ Work = Callable[[Any], tuple[Document, Mapping[str, int]]]
 
 It is pickled for the processes that share the work.
 """
-
-Progress = Callable[[Iterable["Chunk"]], Iterable["Chunk"]]
-"""Shows that documents go by."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +82,7 @@ def stream(
     chunk: int,
     skip_bad: Skipped | None,
     progress: Progress,
+    label: str,
 ) -> Streamed:
     """Write what the work makes of each task, in their order.
 
@@ -94,9 +93,8 @@ def stream(
     with _Journal(out, header, done, skip_bad) as journal:
         rest = islice(tasks, done.read, None)
         advice = "what is done is kept: the same command goes on from there"
-        for result in progress(
-            map_in_processes(chunked(rest, chunk), partial(process, work=work), jobs, advice)
-        ):
+        results = map_in_processes(chunked(rest, chunk), partial(process, work=work), jobs, advice)
+        for result in track(progress, results, label, size=lambda chunk: chunk.read):
             journal.write(result)
         if not done.counts["documents"]:
             first = f"\n{skip_bad.messages[0]}" if skip_bad and skip_bad.count else ""

@@ -90,6 +90,12 @@ class EventModel(nn.Module, SavedModel):
         """The work of one pass over documents of as many events each; see ``ssdvae.models.flops``."""
         return self.word_decoder.flops(documents, events, 0)
 
+    infers_frames = False
+    """Whether the latent variables that it infers are frames, one for each event."""
+
+    infers_with_attention = False
+    """Whether it infers them by attention over the words."""
+
     @property
     def latent_shape(self) -> tuple[int, int]:
         """The number of codebooks, and of values in each; frames are one codebook for all events."""

@@ -26,6 +26,7 @@ class RNNLMClassifier(EventModel):
 
     config: ClassifierSettings
     decoder = None
+    infers_frames = True
 
     def __init__(self, config: ClassifierSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)

@@ -33,6 +33,8 @@ class SSDVAE(EventModel):
     """Encoder, decoder, and the frame embeddings E^F that they share."""
 
     config: SSDVAESettings
+    infers_frames = True
+    infers_with_attention = True
 
     def __init__(self, config: SSDVAESettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)

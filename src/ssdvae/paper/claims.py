@@ -1,64 +1,37 @@
 """What the paper claims, and whether the cells that were measured support it.
 
-Each figure is a mean over seeds with its standard error. One is clearly above another if the difference of
-the means is larger than its own standard error, √(error² + error²); a single run has no error, and then any
-difference counts. A figure falls as ε rises if it is clearly lower at the highest ε than at the lowest, and
-no step from one ε to the next clearly raises it.
+A claim has parts, and a part is tested if all its figures have three seeds or more. A claim is
 
-A claim has parts. It is supported if all of them hold, not supported if one fails, and else not measured.
+    not supported                     if a part that was tested fails,
+    not measured                      else, if figures of a part are missing,
+    not tested with enough seeds      else, if a part was not tested,
+    supported                         else: all parts were tested, and all hold.
+
+Whatever the verdict, the figures are shown; what was not tested is not said to be clear.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from ssdvae.evaluation.summary import Spread, digits
+from ssdvae.paper.evidence import Evidence, Part, Point, beats, clearly, fewest_seeds, series, trend
 from ssdvae.paper.grid import (
     CLASSIFIERS,
     HAQAE,
     RNNLM,
     RNNLM_ROLE,
-    Configuration,
     ssdvae_concatenation_row,
     ssdvae_row,
     ssdvae_single_row,
 )
-from ssdvae.paper.measured import CLOSE, CORPUS, Measured
+from ssdvae.paper.measured import CLOSE, CORPUS
 
 HIGH = 0.7
 """From this ε on, frames are “sufficiently available”, as the paper says."""
 
 SUPPORTED, NOT_SUPPORTED, NOT_MEASURED = "supported", "not supported", "not measured"
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean and its standard error."""
-
-    mean: float
-    error: float
-
-    @classmethod
-    def of(cls, spread: Spread) -> Estimate:
-        return cls(spread.mean, (spread.deviation or 0.0) / math.sqrt(len(spread.values)))
-
-    def __sub__(self, other: Estimate) -> Estimate:
-        return Estimate(self.mean - other.mean, math.hypot(self.error, other.error))
-
-    def clearly_above(self, other: Estimate) -> bool:
-        difference = self - other
-        return difference.mean > difference.error
-
-
-@dataclass(frozen=True)
-class Part:
-    """One thing that a claim says: whether it holds (None if it was not measured), and the numbers."""
-
-    holds: bool | None
-    evidence: str
+TOO_FEW_SEEDS = "not tested with enough seeds"
 
 
 @dataclass(frozen=True)
@@ -70,73 +43,6 @@ class Verdict:
 
     def __str__(self) -> str:
         return f"{self.number}. {self.claim}: {self.verdict}. {self.evidence}"
-
-
-Point = tuple[float, Estimate]
-"""ε, and a figure there."""
-
-
-class Evidence:
-    """The measured figures, as the claims ask for them."""
-
-    def __init__(
-        self, measured: Measured, observed: Sequence[float], cloze: Sequence[str] = (CORPUS,)
-    ) -> None:
-        self.measured, self.observed = measured, observed
-        self.cloze = cloze  # names of the cloze data
-
-    def estimate(self, row: Configuration, figure: str, data: str = CORPUS) -> Estimate | None:
-        spread = self.measured.get(row, figure, data)
-        return None if spread is None else Estimate.of(spread)
-
-    def points(
-        self, row: Callable[[float], Configuration], figure: str, data: str = CORPUS, lowest: float = 0.0
-    ) -> list[Point]:
-        """The figure at each ε that was measured, from the lowest."""
-        found = ((e, self.estimate(row(e), figure, data)) for e in sorted(self.observed) if e >= lowest)
-        return [(e, estimate) for e, estimate in found if estimate is not None]
-
-
-def _path(points: Sequence[Point], figure: str) -> str:
-    return ", ".join(f"{e.mean:.{digits(figure)}f} at ε = {observe:g}" for observe, e in points)
-
-
-def trend(points: Sequence[Point], figure: str, what: str, rises: bool) -> Part:
-    """Whether a figure rises, or falls, with ε."""
-    verb = "rise" if rises else "fall"
-    if len(points) < 2:
-        return Part(None, f"{what} was measured at {len(points)} values of ε; it takes two.")
-    ordered = [e for _, e in points] if rises else [e for _, e in reversed(points)]
-    against = [
-        f"{low:g} to {high:g}"
-        for (low, before), (high, after) in pairwise(points)
-        if (before.clearly_above(after) if rises else after.clearly_above(before))
-    ]
-    clear = ordered[-1].clearly_above(ordered[0])
-    says = f"{what} {verb}s" if clear else f"{what} does not clearly {verb}"
-    back = f"; it goes the other way from ε = {', '.join(against)}" if against else ""
-    return Part(
-        clear and not against, f"{says} from the lowest ε to the highest{back}: {_path(points, figure)}."
-    )
-
-
-def beats(
-    points: Sequence[Point], rival: Estimate | None, figure: str, what: str, name: str, *, higher: bool
-) -> Part:
-    """Whether a figure is clearly better than a baseline's at every ε that was measured."""
-    if rival is None or not points:
-        missing = name if rival is None else "SSDVAE at these ε"
-        return Part(None, f"{what}: {missing} was not measured.")
-    better = [e for e in points if _better(e[1], rival, higher)]
-    worse = [point for point in points if point not in better]
-    place = "above" if higher else "below"
-    says = f"{what}: clearly {place} {name} ({rival.mean:.{digits(figure)}f})"
-    but = f", not with {_path(worse, figure)}" if worse else ""
-    return Part(not worse, f"{says} at {len(better)} of {len(points)} ε{but}.")
-
-
-def _better(mine: Estimate, rival: Estimate, higher: bool) -> bool:
-    return mine.clearly_above(rival) if higher else rival.clearly_above(mine)
 
 
 def _remark(parts: Iterable[Part]) -> list[str]:
@@ -197,15 +103,18 @@ def _best_in_the_middle(points: Sequence[Point]) -> Part:
     (_, first), *middle, (_, last) = points
     observe, best = max(middle, key=lambda point: point[1].mean)
     holds = best.clearly_above(first) and best.clearly_above(last)
-    says = f"The best cloze in the middle, at ε = {observe:g}, is {'' if holds else 'not '}clearly"
-    return Part(holds, f"{says} above both ends: {_path(points, 'cloze_nll')}.")
+    seeds = fewest_seeds(points)
+    how = f"{'' if holds else 'not '}{clearly(seeds)}above both ends"
+    says = f"The best cloze in the middle, at ε = {observe:g}, is {how}"
+    return Part(holds, f"{says}: {series(points, 'cloze_nll')}.", seeds)
 
 
 def _best_when_high(points: Sequence[Point]) -> Part:
     if len(points) < 2 or not any(observe >= HIGH for observe, _ in points):
         return Part(None, f"It takes the perplexity at two values of ε, one of them {HIGH:g} or more.")
     observe, best = min(points, key=lambda point: point[1].mean)
-    return Part(observe >= HIGH, f"Perplexity is lowest at ε = {observe:g} ({best.mean:.2f}).")
+    evidence = f"Perplexity is lowest at ε = {observe:g} ({best.mean:.2f})."
+    return Part(observe >= HIGH, evidence, fewest_seeds(points))
 
 
 def frames_learned(e: Evidence) -> list[Part]:
@@ -216,7 +125,7 @@ def frames_learned(e: Evidence) -> list[Part]:
             points[-1:],
             e.estimate(row, "frame_f1"),
             "frame_f1",
-            "macro F1" + (f" {_path(points[-1:], 'frame_f1')}" if points else ""),
+            "macro F1" + (f" {series(points[-1:], 'frame_f1')}" if points else ""),
             f"the classifier {row.label}",
             higher=True,
         )
@@ -232,9 +141,10 @@ def addition_beats(e: Evidence) -> list[Part]:
         return [Part(None, "Addition and concatenation were not both measured at the same ε.")]
     worse = [observe for observe in both if not joined[observe].clearly_above(added[observe])]
     gaps = [(observe, joined[observe] - added[observe]) for observe in both]
-    won = f"at {len(both) - len(worse)} of {len(both)} ε"
+    won, seeds = f"at {len(both) - len(worse)} of {len(both)} ε", fewest_seeds(gaps)
+    says = f"The perplexity of addition is {clearly(seeds)}below that of concatenation {won}."
     return [
-        Part(not worse, f"The perplexity of addition is clearly below that of concatenation {won}."),
+        Part(not worse, says, seeds),
         trend(gaps, "ppl_official", "the lead of addition", rises=True),
     ]
 
@@ -253,11 +163,9 @@ def attention_on_verbs(e: Evidence) -> list[Part]:
     if not verbs:
         return [falls, Part(None, "Attention was not measured.")]
     observe, share = verbs[-1]
-    holds = share.clearly_above(Estimate(0.5, 0.0))
-    return [
-        falls,
-        Part(holds, f"At ε = {observe:g} verbs have {share.mean:.1%} of the attention; half is asked for."),
-    ]
+    holds = share.mean - 0.5 > share.error
+    evidence = f"At ε = {observe:g} verbs have {share.mean:.1%} of the attention; half is asked for."
+    return [falls, Part(holds, evidence, share.seeds)]
 
 
 def haqae_level(e: Evidence) -> list[str]:
@@ -299,13 +207,21 @@ CLAIMS: Sequence[tuple[str, Callable[[Evidence], list[Part]], Callable[[Evidence
 """The paper's claims: what each says, its parts, and what else is worth knowing beside it."""
 
 
+def judge(parts: Sequence[Part]) -> str:
+    """The verdict on a claim with these parts; see the top of this file."""
+    if any(part.tested and not part.holds for part in parts):
+        return NOT_SUPPORTED
+    if any(part.holds is None for part in parts):
+        return NOT_MEASURED
+    return SUPPORTED if all(part.tested for part in parts) else TOO_FEW_SEEDS
+
+
 def verdicts(evidence: Evidence) -> list[Verdict]:
     """One for each claim."""
     result = []
     for number, (claim, parts_of, remarks) in enumerate(CLAIMS, start=1):
         parts = parts_of(evidence)
-        held = [part.holds for part in parts]
-        verdict = NOT_SUPPORTED if False in held else NOT_MEASURED if None in held else SUPPORTED
         sentences = [part.evidence for part in parts] + [f"Beside it: {text}" for text in remarks(evidence)]
-        result.append(Verdict(number, claim, verdict, " ".join(s[0].upper() + s[1:] for s in sentences)))
+        evidenced = " ".join(s[0].upper() + s[1:] for s in sentences)
+        result.append(Verdict(number, claim, judge(parts), evidenced))
     return result

@@ -8,11 +8,10 @@ classifies frames is named as the model that does so here.
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from ssdvae.config import TrainSettings
+from ssdvae.evaluation.published import Published, PublishedFigure
 
 SOURCE = "Rezaee and Ferraro, NAACL 2021"
 
@@ -24,38 +23,23 @@ TABLES = {
 }
 """How each table is cited; the deviations of Table 3 are in Table 5."""
 
-
-@dataclass(frozen=True)
-class PaperFigure:
-    """The mean of three runs and their standard deviation."""
-
-    table: str
-    model: str
-    attention: str  # empty for the baselines
-    observe: float | None  # ε; None for the baselines
-    data: str  # wiki or nyt
-    split: str
-    figure: str
-    mean: float
-    deviation: float
-    printed: str
-
-    def is_of(self, settings: TrainSettings) -> bool:
-        """Whether a run with these settings is meant to give this figure."""
-        values = settings.values()
-        return (
-            self.model == settings.model
-            and self.attention in ("", values.get("attention"))
-            and self.observe in (None, settings.observe)
-        )
+NOTE = (
+    f"The paper's figures ({SOURCE}), in italics, are means and deviations of three runs on its own corpus "
+    "of Wikipedia, with 40,000 words and 500 frames. A run on any other corpus does not compare with them."
+)
 
 
 @cache
-def paper_figures() -> tuple[PaperFigure, ...]:
+def published_figures() -> Published:
+    """All figures of the paper; those on Wikipedia stand beside the corpus of a run."""
+    return Published(SOURCE, TABLES, "wiki", NOTE, _read_figures())
+
+
+def _read_figures() -> tuple[PublishedFigure, ...]:
     text = (resources.files(__package__) / "paper.csv").read_text(encoding="utf-8")
     _, *lines = csv.reader(text.splitlines())
     return tuple(
-        PaperFigure(
+        PublishedFigure(
             *(table, model, attention),
             float(observe) if observe else None,
             *(data, split, figure),
@@ -65,13 +49,3 @@ def paper_figures() -> tuple[PaperFigure, ...]:
         )
         for table, model, attention, observe, data, split, figure, mean, deviation in lines
     )
-
-
-def counterpart(settings: TrainSettings, figure: str, split: str, data: str = "wiki") -> PaperFigure | None:
-    """The paper's figure for such a run; None where it has none."""
-    found = (
-        p
-        for p in paper_figures()
-        if (p.figure, p.data, p.split) == (figure, data, split) and p.is_of(settings)
-    )
-    return next(found, None)

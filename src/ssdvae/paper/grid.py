@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from ssdvae.config import ReproduceSettings, TrainSettings
 from ssdvae.errors import UserError
+from ssdvae.evaluation.tasks import TASKS
+from ssdvae.evaluation.tasks.base import ATTENTION, FRAMES, Task
 
 Attention = Literal["addition", "concatenation"]
 
@@ -65,40 +67,50 @@ def ssdvae_single_row(observe: float) -> Configuration:
     return Configuration("ssdvae", observe, single=True)
 
 
-TASKS: dict[str, str | None] = {
-    "perplexity": "perplexity",
-    "ablation": "perplexity",
-    "cloze": "cloze",
-    "frames": "frames",
-    "attention": "attention",
-    "curves": None,
-}
-"""The tables, and what is measured of the runs behind each; curves are there after training."""
+def tables() -> dict[str, Task | None]:
+    """The tables, and the task that is measured for each.
 
-TARGETS: dict[str, tuple[str, ...]] = {
-    "perplexity": ("perplexity", "ablation"),
-    "cloze": ("cloze",),
-    "frames": ("frames",),
-    "attention": ("attention",),
-    "curves": ("curves",),
-    "all": tuple(TASKS),
-}
-"""What can be asked for, and the tables of each."""
+    Every task has a table of its own name. The ablation is a second table of perplexities, and the learning
+    curves are there after training.
+    """
+    tasks: dict[str, Task | None] = {}
+    for name, task in TASKS.items():
+        tasks |= {name: task, **{table: task for table, of in FURTHER.items() if of == name}}
+    return {**tasks, CURVES: None}
+
+
+FURTHER = {"ablation": "perplexity"}
+"""Tables that show a task on other rows, and the task of each."""
+
+CURVES = "curves"
+
+
+def targets() -> dict[str, tuple[str, ...]]:
+    """What can be asked for, and the tables of each."""
+    alone = {name: (name,) for name in tables() if name not in FURTHER}
+    together = {
+        name: (*found, *(t for t, of in FURTHER.items() if of == name)) for name, found in alone.items()
+    }
+    return {**together, "all": tuple(tables())}
 
 
 def rows_of(table: str, settings: ReproduceSettings) -> list[Configuration]:
     """The rows of a table, without those of models that were not asked for."""
     observed = settings.observed
     chain = [ssdvae_row(observe) for observe in observed]
-    rows: dict[str, Sequence[Configuration]] = {
-        "perplexity": [RNNLM, RNNLM_ROLE, HAQAE, *chain],
-        "ablation": [*chain, *map(ssdvae_concatenation_row, observed)],
-        "cloze": [RNNLM, RNNLM_ROLE, HAQAE, *chain],
-        "frames": [*CLASSIFIERS, *map(ssdvae_single_row, observed)],
-        "attention": chain,
-        "curves": [HAQAE, *chain],
-    }
-    return [row for row in rows[table] if row.kind in settings.model_names]
+    task = tables()[table]
+    rows: Sequence[Configuration]
+    if table == "ablation":
+        rows = [*chain, *map(ssdvae_concatenation_row, observed)]
+    elif task is None:
+        rows = [HAQAE, *chain]
+    elif task.single_events:
+        rows = [*CLASSIFIERS, *map(ssdvae_single_row, observed)]
+    elif {FRAMES, ATTENTION} & {*task.needs}:
+        rows = chain  # the baselines that model words infer no frames
+    else:
+        rows = [RNNLM, RNNLM_ROLE, HAQAE, *chain]
+    return [row for row in rows if row.kind in settings.model_names]
 
 
 @dataclass(frozen=True)
@@ -114,12 +126,13 @@ class Cell:
         return f"{self.row.name}-seed{self.seed}"
 
 
-def grid(tables: Iterable[str], settings: ReproduceSettings) -> list[Cell]:
-    """Each run that a table needs, once. All rows come before the second seed of any."""
+def grid(names: Iterable[str], settings: ReproduceSettings) -> list[Cell]:
+    """Each run that one of these tables needs, once. All rows come before the second seed of any."""
     tasks: dict[Configuration, set[str]] = {}
-    for table in tables:
-        for row in rows_of(table, settings):
-            tasks.setdefault(row, set()).update({task} if (task := TASKS[table]) else ())
+    for name in names:
+        task = tables()[name]
+        for row in rows_of(name, settings):
+            tasks.setdefault(row, set()).update([] if task is None else [task.name])
     if not tasks:
         raise UserError(f"no row of these tables is of the models {', '.join(sorted(settings.model_names))}")
     return [

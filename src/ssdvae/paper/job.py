@@ -7,35 +7,28 @@ input for as long as the cell is wanted.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from ssdvae import __version__
-from ssdvae.cli.console import say
-from ssdvae.config import EvaluateSettings, ExplainSettings, TrainSettings
+from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
-from ssdvae.evaluation.attention import AttentionMeans, attention_summary
-from ssdvae.evaluation.measure import Measurement, measure, read_scores, write_scores
+from ssdvae.evaluation.measure import measure
+from ssdvae.evaluation.tasks import find_task
 from ssdvae.files import sha256
 from ssdvae.models.base import EventModel
-from ssdvae.runs import Run
+from ssdvae.progress import SILENT, Bars, Progress
+from ssdvae.runs import Measurement, Run, read_scores, write_scores
 from ssdvae.training.train import resume, train
 
-RELEVANT: dict[str, tuple[str, ...]] = {
-    "perplexity": ("bound_samples", "eval_batch", "eval_seed"),
-    "frames": ("eval_batch",),
-    "cloze": ("cloze_seeds", "cloze_frames", "eval_batch", "eval_seed"),
-    "attention": ("eval_batch",),
-}
-"""The settings on which the figures of each task depend."""
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -84,7 +77,8 @@ class Job:
         return {w: m for w in self.wanted for m in kept if self._answers(m, w)}
 
     def _answers(self, m: Measurement, wanted: Wanted) -> bool:
-        same = all(m.settings.get(name) == getattr(self.measuring, name) for name in RELEVANT[wanted.task])
+        settings = find_task(wanted.task).settings
+        same = all(m.settings.get(name) == getattr(self.measuring, name) for name in settings)
         return (m.task, m.sha256) == (wanted.task, wanted.sha256) and same
 
     def finished(self) -> bool:
@@ -98,55 +92,28 @@ def _weights(run: Path) -> str:
     return sha256(run / "model.safetensors")
 
 
-def run_job(job: Job) -> None:
+def run_job(job: Job, progress: Progress = SILENT) -> None:
     """Train and measure, as far as that was not done before."""
     run = Run(job.run)
     if run.config_path.is_file():
         if not run.state().finished:
-            resume(run.folder, job.corpus)
+            resume(run.folder, job.corpus, progress)
     else:
         _clear(run.folder)
-        train(Corpus(job.corpus), run.folder, job.training)
+        train(Corpus(job.corpus), run.folder, job.training, progress)
     weights = _weights(run.folder)
     done = job.measured(weights)
     if missing := [wanted for wanted in job.wanted if wanted not in done]:
         corpus, model = Corpus(job.corpus), EventModel.read(run.folder).on_fastest_device()
         for wanted in missing:
-            write_scores(run.folder, _measure(model, weights, corpus, wanted, job.measuring))
+            settings = replace(job.measuring, tasks=wanted.task, cloze=wanted.cloze)
+            write_scores(run.folder, measure(model, weights, corpus, settings))
 
 
 def _clear(folder: Path) -> None:
     """Take away what a run leaves that died before it was a run: folders, and files half written."""
     if folder.is_dir() and all(p.is_dir() or p.name.startswith(".") for p in folder.rglob("*")):
         shutil.rmtree(folder)
-
-
-def _measure(
-    model: EventModel, weights: str, corpus: Corpus, wanted: Wanted, settings: EvaluateSettings
-) -> Iterable[Measurement]:
-    if wanted.task != "attention":
-        settings = replace(settings, tasks=wanted.task, cloze=wanted.cloze)
-        return measure(model, weights, corpus, settings)
-    looks = ExplainSettings(batch=settings.eval_batch)
-    look = attention_summary(model, corpus.split(settings.split), looks).overall()
-    used = {name: getattr(settings, name) for name in RELEVANT["attention"]}
-    scores = attention_scores(look)
-    return [
-        Measurement(
-            "attention", settings.split, wanted.sha256, look.events, used, __version__, weights, scores
-        )
-    ]
-
-
-def attention_scores(look: AttentionMeans) -> dict[str, Any]:
-    """Under the names of ``FIGURES``."""
-    return {
-        "attention_entropy": look.entropy,
-        "attention_most_entropy": look.most_entropy,
-        "attention_verbs": look.verbs,
-        "attention_own_verb": look.own["verb"],
-        "attention_own_event": look.own_event,
-    }
 
 
 def _stop_with_the_sweep() -> None:
@@ -158,11 +125,14 @@ def _stop_with_the_sweep() -> None:
 
 
 def main(text: str) -> int:
+    # What is said goes to standard error, which is the log of the cell.
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger("ssdvae").setLevel(logging.INFO)
     threading.Thread(target=_stop_with_the_sweep, daemon=True).start()
     try:
-        run_job(Job.from_json(text))
+        run_job(Job.from_json(text), Bars())
     except UserError as error:
-        say(f"error: {error}")
+        log.error(f"error: {error}")
         return getattr(error, "exit_code", 2)
     return 0
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from ssdvae.evaluation.summary import FIGURES, Spread
+from ssdvae.evaluation.summary import Spread
+from ssdvae.evaluation.tasks import find_figure, find_task
+from ssdvae.evaluation.tasks.base import Figure
 from ssdvae.paper.grid import HAQAE, Cell, Configuration
 from ssdvae.paper.job import Job
-from ssdvae.runs import Run
+from ssdvae.runs import Record, Run, best_validation
 
 CORPUS = "corpus"
 """The data that is not a cloze file of its own."""
@@ -18,8 +19,23 @@ CORPUS = "corpus"
 CLOSE = 1.05
 """A run has converged when its perplexity is within this factor of its own best."""
 
-Curve = list[dict[str, Any]]
+Curve = list[Record]
 """The validations of a run."""
+
+CURVE_FIGURES = (
+    Figure("ppl_best", "best validation ppl", "lower", digits=2),
+    Figure("step_best", "step of the best", "lower", digits=0),
+    Figure("step_converged", "step converged", "lower", digits=0),
+    Figure("step_haqae", "step at HAQAE's best", "lower", digits=0),
+)
+"""What is read off learning curves."""
+
+
+def figure_named(name: str) -> Figure:
+    """A figure of a task, or of the learning curves."""
+    found = find_figure(name) or next((f for f in CURVE_FIGURES if f.name == name), None)
+    assert found is not None, name
+    return found
 
 
 @dataclass
@@ -37,7 +53,8 @@ class Measured:
 
     def add_curve(self, row: Configuration, curve: Curve) -> None:
         self.curves.setdefault(row, []).append(curve)
-        best = min(curve, key=lambda record: float(record["ppl"]))
+        best = best_validation(curve)
+        assert best is not None, "a curve has at least one validation"
         self.add(row, "ppl_best", best["ppl"])
         self.add(row, "step_best", best["step"])
         self.add(row, "step_converged", _first_below(curve, CLOSE * best["ppl"]) or best["step"])
@@ -66,11 +83,10 @@ def read_measured(jobs: Mapping[Cell, Job], cloze_files: Mapping[str, Path]) -> 
             continue
         for wanted, m in job.measured().items():
             data = CORPUS if wanted.cloze is None else names[wanted.cloze]
-            for figure in FIGURES[wanted.task]:
-                if m.scores.get(figure) is not None:
-                    measured.add(cell.row, figure, m.scores[figure], data)
-        curve = [r for r in run.metrics() if r["split"] == "valid" and r.get("ppl") is not None]
-        if curve and not cell.row.single:
+            for figure in find_task(wanted.task).figures:
+                if m.scores.get(figure.name) is not None:
+                    measured.add(cell.row, figure.name, m.scores[figure.name], data)
+        if (curve := run.curve()) and not cell.row.single:
             measured.add_curve(cell.row, curve)
     measured.add_steps_to_haqae()
     return measured

@@ -8,8 +8,10 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ssdvae.evaluation.published import PublishedFigure
 from ssdvae.evaluation.summary import Spread
-from ssdvae.paper.figures import PaperFigure
+from ssdvae.evaluation.tasks.base import Figure
+from ssdvae.markdown import markdown_table, markdown_text
 from ssdvae.report.html import Html, join, tag
 from ssdvae.report.html import table as html_table
 
@@ -17,7 +19,7 @@ NOTHING = "–"
 
 
 @dataclass(frozen=True)
-class Figure:
+class Number:
     """A mean and its deviation, and how they are written."""
 
     mean: float
@@ -25,17 +27,17 @@ class Figure:
     text: str
 
     @classmethod
-    def from_spread(cls, spread: Spread | None, digits: int) -> Figure | None:
-        return None if spread is None else cls(spread.mean, spread.deviation, spread.text(digits))
+    def from_spread(cls, spread: Spread | None, figure: Figure) -> Number | None:
+        return None if spread is None else cls(spread.mean, spread.deviation, spread.text(figure))
 
     @classmethod
-    def from_paper(cls, figure: PaperFigure | None) -> Figure | None:
+    def from_paper(cls, figure: PublishedFigure | None) -> Number | None:
         """As printed: the paper's digits, not ours."""
         return None if figure is None else cls(figure.mean, figure.deviation, figure.printed)
 
 
-Row = tuple[tuple[str, ...], tuple[Figure | None, ...]]
-"""The names of a row, and its figures."""
+Row = tuple[tuple[str, ...], tuple[Number | None, ...]]
+"""The names of a row, and its numbers."""
 
 
 @dataclass(frozen=True)
@@ -48,28 +50,20 @@ class Table:
 
     @property
     def names(self) -> int:
-        """Columns before the figures."""
+        """Columns before the numbers."""
         return len(self.rows[0][0]) if self.rows else len(self.head)
 
     def lines(self) -> list[list[str]]:
         """The rows as they are read."""
         return [
-            [*names, *(NOTHING if figure is None else figure.text for figure in figures)]
-            for names, figures in self.rows
+            [*names, *(NOTHING if number is None else number.text for number in numbers)]
+            for names, numbers in self.rows
         ]
 
 
 def markdown(table: Table) -> str:
-    head = list(table.head)
-    lines = [head, ["---"] * len(head), *table.lines()]
-    body = "\n".join(f"| {' | '.join(map(_in_markdown, line))} |" for line in lines)
-    return f"**{_in_markdown(table.title)}**\n\n{body}\n\n{_in_markdown(table.note)}\n"
-
-
-def _in_markdown(text: str) -> str:
-    for character in "\\|<":
-        text = text.replace(character, f"\\{character}")
-    return _folded(text)
+    body = markdown_table(table.head, table.lines())
+    return f"**{markdown_text(table.title)}**\n\n{body}\n\n{markdown_text(table.note)}\n"
 
 
 def _folded(text: str) -> str:
@@ -77,7 +71,7 @@ def _folded(text: str) -> str:
 
 
 def csv_text(table: Table) -> str:
-    """A figure has two columns, with all digits; an empty one was not measured, or has no deviation."""
+    """A number has two columns, with all digits; an empty one was not measured, or has no deviation."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     figures = table.head[table.names :]

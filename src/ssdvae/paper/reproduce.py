@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ssdvae.cli.console import say
 from ssdvae.config import EvaluateSettings, ReproduceSettings, TrainSettings
 from ssdvae.data.cloze import read_cloze
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.single import single_events
 from ssdvae.errors import UserError
-from ssdvae.files import atomic_write, check_exists, sha256
-from ssdvae.paper.claims import Evidence, Verdict, verdicts
+from ssdvae.evaluation.tasks import find_task
+from ssdvae.evaluation.tasks.base import Task
+from ssdvae.files import atomic_write, check_exists
+from ssdvae.paper.cells import Cells
+from ssdvae.paper.claims import Verdict, verdicts
+from ssdvae.paper.evidence import Evidence
 from ssdvae.paper.figures import SOURCE
-from ssdvae.paper.grid import TARGETS, Cell, grid
+from ssdvae.paper.grid import Cell, grid, tables, targets
 from ssdvae.paper.job import Job, Wanted
 from ssdvae.paper.measured import read_measured
-from ssdvae.paper.progress import Progress
 from ssdvae.paper.render import FORMATS, Table, html
 from ssdvae.paper.sweep import environments, exclusive_lock, sweep
 from ssdvae.paper.tables import Context, all_tables
+from ssdvae.progress import SILENT, Progress
 from ssdvae.report.figures import learning_curves
 from ssdvae.report.html import join
 from ssdvae.report.overview import data_table, runs_table
 from ssdvae.report.page import Section, write_page
 from ssdvae.report.runs import read_runs
 from ssdvae.runs import Run
+
+log = logging.getLogger(__name__)
 
 HARMLESS = ("save_minutes", "record_steps", "tensorboard")
 """Settings of a run that change nothing of what it learns."""
@@ -51,21 +57,24 @@ def reproduce(
     settings: ReproduceSettings,
     training: Mapping[str, Any],
     measuring: EvaluateSettings,
+    progress: Progress = SILENT,
+    watch: Callable[[Cells], None] | None = None,
 ) -> Reproduced:
     """Make the runs behind some tables, as far as they are not there, and then the tables.
 
-    ``training`` are settings for all runs, of which each model takes those that it has.
+    ``training`` are settings for all runs, of which each model takes those that it has. ``watch`` is shown
+    the state of the sweep again and again.
     """
     shared = TrainSettings.of(training)
-    if what not in TARGETS:
-        raise UserError(f"no table {what!r}; there are: {', '.join(TARGETS)}")
-    names = _possible(TARGETS[what], corpus, settings)
+    if what not in targets():
+        raise UserError(f"no table {what!r}; there are: {', '.join(targets())}")
+    measuring = dataclasses.replace(measuring, split=settings.split, cloze=None)
+    names = _possible(targets()[what], corpus, settings, measuring)
     cells = grid(names, settings)
     if shared.vectors is not None:
         check_exists(shared.vectors)
-    if "cloze" in names:
-        for path in settings.cloze_files.values():
-            read_cloze(path)  # better now than after the training
+    for path in settings.cloze_files.values():
+        read_cloze(path)  # a mistake in it is better known before training
     with exclusive_lock(out) as lock:
         single = out / "single-events"
         corpora = {False: corpus}
@@ -77,14 +86,14 @@ def reproduce(
             refuse_if_other(job)
         left = {cell: job for cell, job in jobs.items() if not job.finished()}
         # What an earlier sweep has left for other tables speaks for or against the claims, too.
-        known = prepared.jobs(cell for cell in grid(TARGETS["all"], settings) if cell.row.single in corpora)
+        known = prepared.jobs(cell for cell in grid(targets()["all"], settings) if cell.row.single in corpora)
         known = {cell: job for cell, job in known.items() if not differences(job)}
         outcome = _Outcome(names, known, out, Context(settings, shared, corpus))
         failed: dict[Cell, str] = {}
         if left:
             places = environments(settings.jobs, len(left))
-            progress = Progress(left, [cell for cell in jobs if cell not in left], len(places))
-            failed = sweep(left, out / "logs", places, lock, progress, outcome.write_tables)
+            state = Cells(left, [cell for cell in jobs if cell not in left], len(places))
+            failed = sweep(left, out / "logs", places, lock, state, outcome.write_tables, progress, watch)
         result = outcome.write_tables()
         outcome.write_page(result)
     if failed:
@@ -93,14 +102,32 @@ def reproduce(
     return result
 
 
-def _possible(tables: Sequence[str], corpus: Corpus, settings: ReproduceSettings) -> list[str]:
-    """The tables without that of the cloze, if there are no items and it is only one of many."""
-    if "cloze" in tables and not corpus.has_cloze(settings.split) and not settings.cloze_files:
-        if len(tables) == 1:
-            corpus.cloze(settings.split)  # which says what to do
-        say(f"{corpus.folder} has no cloze items for the split {settings.split!r}: that table is left out")
-        return [table for table in tables if table != "cloze"]
-    return list(tables)
+def _possible(
+    names: Sequence[str], corpus: Corpus, settings: ReproduceSettings, measuring: EvaluateSettings
+) -> list[str]:
+    """The tables without those that there are no data for; if it is the only one, an error."""
+    possible = []
+    for name in names:
+        task = tables()[name]
+        if task is None or list(wanted_data(task, corpus, settings, measuring)):
+            possible.append(name)
+        elif len(names) == 1:
+            task.data(corpus, dataclasses.replace(measuring, tasks=task.name))  # which says what to do
+            raise UserError(f"{corpus.folder} has no data for {task.name}")
+        else:
+            missing = f"{corpus.folder} has no {name} data for the split {settings.split!r}"
+            log.warning(f"{missing}: that table is left out")
+    return possible
+
+
+def wanted_data(
+    task: Task, corpus: Corpus, settings: ReproduceSettings, measuring: EvaluateSettings
+) -> Iterator[Wanted]:
+    """What a task is to be measured on: the data of the corpus, and cloze files if it takes them."""
+    files = settings.cloze_files.values() if task.takes_cloze_files else ()
+    for path in (None, *files):
+        if (data := task.data(corpus, dataclasses.replace(measuring, cloze=path))) is not None:
+            yield Wanted(task.name, data.sha256, path)
 
 
 @dataclass(frozen=True)
@@ -114,30 +141,21 @@ class _Prepared:
     measuring: EvaluateSettings
 
     def jobs(self, cells: Iterable[Cell]) -> dict[Cell, Job]:
-        files = {path: sha256(path) for path in self.settings.cloze_files.values()}
-        measuring = dataclasses.replace(self.measuring, split=self.settings.split, cloze=None)
         return {
             cell: Job(
                 self.out / "runs" / cell.name,
                 self.corpora[cell.row.single].folder.resolve(),
                 cell.row.settings(self.training, cell.seed),
-                measuring,
-                tuple(self._wanted(cell, files)),
+                self.measuring,
+                tuple(self._wanted(cell)),
             )
             for cell in cells
         }
 
-    def _wanted(self, cell: Cell, files: Mapping[Path, str]) -> Iterator[Wanted]:
-        corpus, split = self.corpora[cell.row.single], self.settings.split
-        digests = corpus.manifest["sha256"]
-        for task in sorted(cell.tasks):
-            if task != "cloze":
-                yield Wanted(task, digests[f"{split}.arrow"])
-                continue
-            if corpus.has_cloze(split):
-                yield Wanted(task, digests[f"cloze/{split}.txt"])
-            for path, digest in files.items():
-                yield Wanted(task, digest, path)
+    def _wanted(self, cell: Cell) -> Iterator[Wanted]:
+        for name in sorted(cell.tasks):
+            corpus = self.corpora[cell.row.single]
+            yield from wanted_data(find_task(name), corpus, self.settings, self.measuring)
 
 
 def differences(job: Job) -> list[str]:

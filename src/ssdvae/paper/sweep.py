@@ -6,6 +6,7 @@ standard input, which closes with the sweep, saves a checkpoint and stops.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -23,10 +24,13 @@ import torch
 from ssdvae.config import cores
 from ssdvae.files import lock, translate_os_errors
 from ssdvae.models.base import fastest_device
+from ssdvae.paper.cells import Cells, duration
 from ssdvae.paper.grid import Cell
 from ssdvae.paper.job import Job
-from ssdvae.paper.progress import Progress
+from ssdvae.progress import Progress
 from ssdvae.training.train import Interrupted, Signals
+
+log = logging.getLogger(__name__)
 
 PAUSE = 0.1
 """Seconds between two looks at the running cells."""
@@ -77,21 +81,28 @@ def sweep(
     logs: Path,
     places: Sequence[Environment],
     lock: int,
-    progress: Progress,
+    cells: Cells,
     after_each: Callable[[], object],
+    progress: Progress,
+    watch: Callable[[Cells], None] | None = None,
 ) -> dict[Cell, str]:
-    """Make all cells; returns the last words of those that failed."""
+    """Run all jobs; returns the last words of the cells that failed."""
     waiting, free = deque(jobs), list(places)
     running: list[_Running] = []
     failed: dict[Cell, str] = {}
     logs.mkdir(parents=True, exist_ok=True)
-    with Signals() as signals, progress:
+    # Who watches sees the start of each cell by himself.
+    start_level = logging.INFO if watch is None else logging.DEBUG
+    log.info(cells.summary)
+    task = progress.task("cells", cells.total, done=len(cells.done))
+    with Signals() as signals, task as advance:
         try:
             while waiting or running:
                 while waiting and free and not signals.received:
                     cell = waiting.popleft()
                     running.append(_start(cell, jobs[cell], free.pop(), logs, lock))
-                    progress.start(cell)
+                    cells.start(cell)
+                    log.log(start_level, f"started {cell.name}")
                 if signals.received:
                     break
                 for one in [one for one in running if one.process.poll() is not None]:
@@ -99,17 +110,22 @@ def sweep(
                     free.append(one.place)
                     if one.process.returncode:
                         failed[one.cell] = _last_words(one)
-                        progress.fail(one.cell, failed[one.cell])
+                        cells.fail(one.cell)
+                        log.warning(failed[one.cell])
                     else:
-                        progress.finish(one.cell, time.monotonic() - one.started)
+                        seconds = time.monotonic() - one.started
+                        cells.finish(one.cell, seconds)
+                        log.info(f"finished {one.cell.name} in {duration(seconds)}; {cells.summary}")
                         after_each()
-                progress.draw()
+                    advance()
+                if watch is not None:
+                    watch(cells)
                 time.sleep(PAUSE)
         finally:
             _stop(running)
         if signals.received:
             raise Interrupted(
-                f"stopped with {len(progress.done)} of {progress.total} cells done; the others have saved\n"
+                f"stopped with {len(cells.done)} of {cells.total} cells done; the others have saved\n"
                 "go on with the same command",
                 signals.received,
             )

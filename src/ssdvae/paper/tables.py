@@ -3,49 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ssdvae.config import ReproduceSettings, Split, TrainSettings
 from ssdvae.data.corpus import Corpus
-from ssdvae.evaluation.summary import Spread, digits
+from ssdvae.evaluation.published import PublishedFigure
+from ssdvae.evaluation.summary import Spread
+from ssdvae.evaluation.tasks.base import Figure
 from ssdvae.paper.claims import Verdict
-from ssdvae.paper.figures import SOURCE, TABLES, PaperFigure, paper_figures
-from ssdvae.paper.grid import Configuration, rows_of
-from ssdvae.paper.measured import CLOSE, CORPUS, Measured
-from ssdvae.paper.render import Figure, Row, Table
-from ssdvae.report.overview import NAMES
+from ssdvae.paper.evidence import SEEDS
+from ssdvae.paper.figures import SOURCE, TABLES, published_figures
+from ssdvae.paper.grid import CURVES, Configuration, rows_of, tables
+from ssdvae.paper.measured import CLOSE, CORPUS, CURVE_FIGURES, Measured, figure_named
+from ssdvae.paper.render import Number, Row, Table
 
-PAPER = {"perplexity": "1a", "ablation": "6", "cloze": "1b", "frames": "3"}
-"""Where each of our tables is in the paper."""
+ABLATION, ABLATION_PAPER = "ablation", "6"
 
-TITLES = {
-    "perplexity": "Perplexity",
-    "ablation": "Addition against concatenation, perplexity",
-    "cloze": "Inverse narrative cloze",
-    "frames": "Frame prediction on single events",
-    "attention": "Where the encoder looks when it infers a frame",
-    "curves": "Convergence",
-}
+CURVES_NOTE = (
+    f"Converged is the first validation within {CLOSE - 1:.0%} of the run's own best perplexity. The paper "
+    "draws this and prints no figures."
+)
 
-READ = {
-    "perplexity": "Lower is better. The paper's perplexity counts separators. Only the bound, which pays for "
-    "the latent variables, compares models with and without them.",
-    "ablation": "Lower is better.",
-    "cloze": "Shares of the items that are answered right. Higher is better. The paper chooses by "
-    "likelihood.",
-    "frames": "Higher is better; precision and F1 are macro. The classifiers learn from all frames.",
-    "attention": "Entropy in nats. Attention that is spread evenly has 0.25 on verbs. The paper prints no "
-    "figures for this: it says that entropy is low and attention on the verb where ε is high.",
-    "curves": f"Converged is the first validation within {CLOSE - 1:.0%} of the run's own best perplexity. "
-    "The paper draws this and prints no figures.",
-}
 
-STEPS = {
-    "ppl_best": "best validation ppl",
-    "step_best": "step of the best",
-    "step_converged": "step converged",
-    "step_haqae": "step at HAQAE's best",
-}
+def paper_table(table: str) -> str | None:
+    """Where one of our tables is in the paper; None if the paper prints no figures for it."""
+    if table == ABLATION:
+        return ABLATION_PAPER
+    task = tables()[table]
+    return None if task is None else next((f.paper for f in task.figures if f.paper), None)
+
+
+def _title_and_note(table: str) -> tuple[str, str]:
+    """What a table is called, and how to read it."""
+    task = tables()[table]
+    if task is None:
+        return "Convergence", CURVES_NOTE
+    if table == ABLATION:
+        return "Addition against concatenation, perplexity", "Lower is better."
+    return task.title + (" on single events" if task.single_events else ""), task.explanation
 
 
 @dataclass(frozen=True)
@@ -78,54 +73,47 @@ class Context:
 
 @dataclass(frozen=True)
 class Column:
-    figure: str
+    figure: Figure
     heading: str
     data: str = CORPUS
-    paper: bool = False  # whether the paper has it
+    paper: bool = False  # whether the numbers are the paper's
 
 
 def columns_of(table: str, split: Split, cloze: Sequence[str]) -> list[Column]:
     """The figures of a table, with these cloze data; those of the paper come twice, first its own."""
-    if table == "perplexity":
-        columns = [Column("ppl_official", NAMES["ppl_official"]), *_plain("ppl", "ppl_bound")]
-    elif table == "ablation":
-        columns = [Column("ppl_official", NAMES["ppl_official"])]
-    elif table == "cloze":
-        columns = [
-            Column(figure, f"{data}, {NAMES[figure].removeprefix('accuracy ')}", data)
-            for data in cloze
-            for figure in ("cloze_nll", "cloze_pmi")
-        ]
-    elif table == "frames":
-        columns = _plain("frame_accuracy", "frame_precision", "frame_f1")
-    elif table == "attention":
-        columns = _plain(
-            *(f"attention_{x}" for x in ("entropy", "most_entropy", "verbs", "own_verb", "own_event"))
-        )
-    else:
-        columns = [Column(figure, heading) for figure, heading in STEPS.items()]
     result = []
-    for column in columns:
-        if any(_is_papers(p, table, column, split) for p in paper_figures()):
-            result.append(Column(column.figure, f"{column.heading}, paper", column.data, paper=True))
-            column = Column(column.figure, f"{column.heading}, ours", column.data)
+    for column in _own_columns(table, cloze):
+        if any(_is_papers(p, table, column, split) for p in published_figures().figures):
+            result.append(replace(column, heading=f"{column.heading}, paper", paper=True))
+            column = replace(column, heading=f"{column.heading}, ours")
         result.append(column)
     return result
 
 
-def _plain(*figures: str) -> list[Column]:
-    return [Column(figure, NAMES[figure]) for figure in figures]
+def _own_columns(table: str, cloze: Sequence[str]) -> list[Column]:
+    """What is measured for a table, first the figures that the paper has too."""
+    task = tables()[table]
+    if task is None:
+        return [Column(figure, figure.title) for figure in CURVE_FIGURES]
+    figures = sorted((f for f in task.figures if f.compared), key=lambda figure: figure.paper is None)
+    if table == ABLATION:
+        figures = [figure for figure in figures if figure.paper]
+    if task.takes_cloze_files:
+        return [Column(figure, f"{data}, {figure.title}", data) for data in cloze for figure in figures]
+    return [Column(figure, figure.title) for figure in figures]
 
 
-def _is_papers(p: PaperFigure, table: str, column: Column, split: str) -> bool:
+def _is_papers(p: PublishedFigure, table: str, column: Column, split: str) -> bool:
     # The paper's corpus is Wikipedia; ours stands in its place.
-    data = "wiki" if column.data == CORPUS else column.data
-    return (p.table, p.figure, p.data, p.split) == (PAPER.get(table), column.figure, data, split)
+    data = published_figures().data if column.data == CORPUS else column.data
+    return (p.table, p.figure, p.data, p.split) == (paper_table(table), column.figure.name, data, split)
 
 
-def papers(table: str, row: Configuration, column: Column, settings: ReproduceSettings) -> PaperFigure | None:
+def papers(
+    table: str, row: Configuration, column: Column, settings: ReproduceSettings
+) -> PublishedFigure | None:
     """The paper's figure for a row and a column; None where it has none."""
-    for p in paper_figures():
+    for p in published_figures().figures:
         mine = (row.model, row.observe, row.attention if p.attention else "")
         if _is_papers(p, table, column, settings.split) and (p.model, p.observe, p.attention) == mine:
             return p
@@ -138,16 +126,17 @@ def score_table(table: str, measured: Measured, context: Context) -> Table:
     columns = columns_of(table, settings.split, context.cloze)
     rows: list[Row] = []
     for row in rows_of(table, settings):
-        found = [None if c.paper else measured.get(row, c.figure, c.data) for c in columns]
-        figures = [
-            Figure.from_paper(papers(table, row, column, settings))
+        found = [None if c.paper else measured.get(row, c.figure.name, c.data) for c in columns]
+        numbers = [
+            Number.from_paper(papers(table, row, column, settings))
             if column.paper
-            else Figure.from_spread(spread, digits(column.figure))
+            else Number.from_spread(spread, column.figure)
             for column, spread in zip(columns, found, strict=True)
         ]
         seeds = max((len(spread.values) for spread in found if spread is not None), default=0)
-        rows.append((_names(row, seeds), tuple(figures)))
-    cited = TABLES.get(PAPER.get(table, ""))
+        rows.append((_names(row, seeds), tuple(numbers)))
+    title, note = _title_and_note(table)
+    cited = TABLES.get(paper_table(table) or "")
     paper = (
         f" Paper: {SOURCE}, {cited}, on its own corpus of Wikipedia with 40,000 words and 500 frames."
         if cited
@@ -155,10 +144,10 @@ def score_table(table: str, measured: Measured, context: Context) -> Table:
     )
     return Table(
         f"{table}-{settings.split}",
-        TITLES[table],
+        title,
         ("model", "ε", "seeds", *(column.heading for column in columns)),
         tuple(rows),
-        f"{READ[table]} {context.setup}{paper}",
+        f"{note} {context.setup}{paper}",
     )
 
 
@@ -168,7 +157,7 @@ def _names(row: Configuration, seeds: int) -> tuple[str, str, str]:
 
 def curve_table(measured: Measured, context: Context) -> Table:
     """The perplexity of the validation split at each validation, over the runs that came so far."""
-    rows_with = [row for row in rows_of("curves", context.settings) if row in measured.curves]
+    rows_with = [row for row in rows_of(CURVES, context.settings) if row in measured.curves]
     steps: dict[int, float] = {}
     values: dict[tuple[int, Configuration], list[float]] = {}
     for row in rows_with:
@@ -179,7 +168,7 @@ def curve_table(measured: Measured, context: Context) -> Table:
         (
             (str(step), f"{epoch:g}"),
             tuple(
-                Figure.from_spread(Spread(tuple(found)), digits("ppl"))
+                Number.from_spread(Spread(tuple(found)), figure_named("ppl"))
                 if (found := values.get((step, row)))
                 else None
                 for row in rows_with
@@ -207,8 +196,8 @@ def claim_table(verdicts: Sequence[Verdict], context: Context) -> Table:
         "The paper's claims",
         ("claim", "verdict", "evidence"),
         tuple(((f"{v.number}. {v.claim}", v.verdict, v.evidence), ()) for v in verdicts),
-        "Clearly: the difference of two means is larger than its standard error over seeds; a single run has "
-        f"none, and any difference counts. {context.setup}",
+        "Clearly: the difference of two means is larger than its standard error over seeds. A claim is "
+        f"judged if all figures behind it have {SEEDS} seeds or more. {context.setup}",
     )
 
 
@@ -216,9 +205,9 @@ def all_tables(
     names: Sequence[str], measured: Measured, verdicts: Sequence[Verdict], context: Context
 ) -> list[Table]:
     """The tables that were asked for, first the verdicts."""
-    tables = [claim_table(verdicts, context)]
+    result = [claim_table(verdicts, context)]
     for name in names:
-        tables.append(score_table(name, measured, context))
-        if name == "curves":
-            tables.append(curve_table(measured, context))
-    return tables
+        result.append(score_table(name, measured, context))
+        if name == CURVES:
+            result.append(curve_table(measured, context))
+    return result

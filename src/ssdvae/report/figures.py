@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from ssdvae.config import Split
-from ssdvae.evaluation.measure import Measurement
 from ssdvae.report.charts import Axis, Mark, Series, around, plot, stack
 from ssdvae.report.html import Html, absent, join, table, tag
 from ssdvae.report.runs import Reported, describe_data
+from ssdvae.runs import Measurement
 
 
 def figure(title: str, see: str, picture: Html, data: Html | None = None) -> Html:
@@ -18,11 +18,9 @@ def figure(title: str, see: str, picture: Html, data: Html | None = None) -> Htm
     return tag("figure", tag("figcaption", tag("strong", title), " ", see), picture, numbers)
 
 
-def _measured(
-    runs: Sequence[Reported], task: str, figure: str, split: Split
-) -> list[tuple[Reported, Measurement]]:
-    """The runs of which a figure is known, with where it was measured."""
-    return [(run, m) for run in runs if (m := run.scores(task, figure, split)) is not None]
+def _measured(runs: Sequence[Reported], figure: str, split: Split) -> list[tuple[Reported, Measurement]]:
+    """The runs that have a figure, with the measurement that it is from."""
+    return [(run, m) for run in runs if (m := run.scores(figure, split)) is not None]
 
 
 def learning_curves(runs: Sequence[Reported]) -> Html:
@@ -77,7 +75,7 @@ def learning_curves(runs: Sequence[Reported]) -> Html:
 
 def calibration(runs: Sequence[Reported], split: Split) -> Html:
     """Reliability: how often a frame is right that the model holds with some confidence."""
-    found = _measured(runs, "frames", "frame_reliability", split)
+    found = _measured(runs, "frame_reliability", split)
     if not found:
         return absent("Left out: no run has been measured on frames (“ssdvae evaluate RUN”).")
     series, rows = [], []
@@ -114,7 +112,7 @@ def calibration(runs: Sequence[Reported], split: Split) -> Html:
 
 def latent_use(runs: Sequence[Reported], split: Split) -> Html:
     """Whether the latent variables say anything, or have collapsed."""
-    found = _measured(runs, "perplexity", "latent_kl", split)
+    found = _measured(runs, "latent_kl", split)
     if not found:
         return absent("Left out: no run with latent variables has been measured (“ssdvae evaluate RUN”).")
     rows, bars = [], []

@@ -1,4 +1,4 @@
-"""What was trained on what, and the scores beside the paper's."""
+"""What was trained on what, and the scores beside published ones."""
 
 from __future__ import annotations
 
@@ -8,42 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.config import SPLITS, Split, TrainSettings
-from ssdvae.evaluation.summary import FIGURES, Row, differing, summarize
-from ssdvae.paper.figures import SOURCE, TABLES, counterpart, paper_figures
+from ssdvae.evaluation.published import Published
+from ssdvae.evaluation.summary import Row, differing, summarize
+from ssdvae.evaluation.tasks import TASKS
+from ssdvae.evaluation.tasks.base import Figure, Task
 from ssdvae.report.html import Html, absent, join, table, tag
 from ssdvae.report.runs import Reported, describe_data
-
-NAMES = {
-    "ppl": "ppl",
-    "ppl_official": "ppl with separators",
-    "ppl_bound": "ppl bound",
-    "latent_used": "values in use",
-    "frame_accuracy": "accuracy",
-    "frame_precision": "macro precision",
-    "frame_f1": "macro F1",
-    "frame_ece": "calibration error",
-    "cloze_nll": "accuracy by likelihood",
-    "cloze_pmi": "accuracy by PMI",
-    "attention_entropy": "entropy",
-    "attention_most_entropy": "entropy at most",
-    "attention_verbs": "on verbs",
-    "attention_own_verb": "on the verb of the event",
-    "attention_own_event": "on the event",
-}
-"""The figures in words, where there is little room."""
-
-EXPLAINED = {
-    "perplexity": "Lower is better. “ppl” conditions on frames that were read off the very words to be "
-    "predicted; only the bound, which pays for them, can be compared between models with and without latent "
-    "variables. The paper's perplexity counts separators.",
-    "frames": "Higher is better, except for the calibration error. No frame was observed. The paper "
-    "classifies single events: only a corpus of one event a document can be held against it.",
-    "cloze": "Higher is better: how often the true continuation of a seed event is chosen. The paper "
-    "chooses by likelihood; PMI takes away how likely the words are anyway.",
-    "attention": "Where the encoder looks when it infers the frame of an event: the entropy of its "
-    "attention, in nats, and the shares that go to verbs, to the verb of the event itself, and to that "
-    "event. Attention that is spread evenly has a quarter on verbs.",
-}
 
 
 def shown(value: Any) -> str:
@@ -58,20 +28,18 @@ def shown(value: Any) -> str:
 def tiles(runs: Sequence[Reported], split: Split) -> Html:
     """The figures that one looks for first, on the data that most runs were measured on."""
     found = [("runs", f"{len(runs)}", ", ".join(dict.fromkeys(run.settings.model for run in runs)))]
-    for task, figure, title, best in (
-        ("perplexity", "ppl_bound", "lowest perplexity bound", min),
-        ("frames", "frame_accuracy", "highest frame accuracy", max),
-        ("cloze", "cloze_pmi", "highest cloze accuracy", max),
-    ):
-        measured = [(m, run) for run in runs if (m := run.scores(task, figure, split)) is not None]
+    headlines = [(name, f) for name, task in TASKS.items() for f in task.figures if f.headline]
+    for name, figure in headlines:
+        measured = [(m, run) for run in runs if (m := run.scores(figure.name, split, name)) is not None]
         if measured:
             common, _ = Counter(m.sha256 for m, _ in measured).most_common(1)[0]
+            best, word = (min, "lowest") if figure.better == "lower" else (max, "highest")
             m, run = best(
                 (pair for pair in measured if pair[0].sha256 == common),
-                key=lambda pair: pair[0].scores[figure],
+                key=lambda pair: pair[0].scores[figure.name],
             )
-            value = f"{m.scores[figure]:.2f}" if task == "perplexity" else f"{m.scores[figure]:.1%}"
-            found.append((title, value, f"{run.name}, {describe_data(m.data)}"))
+            value = figure.headline_text(m.scores[figure.name])
+            found.append((f"{word} {figure.headline}", value, f"{run.name}, {describe_data(m.data)}"))
     items = (
         tag("div", tag("dt", title), tag("dd", tag("strong", value), tag("span", place)))
         for title, value, place in found
@@ -135,8 +103,8 @@ def settings_table(runs: Sequence[Reported]) -> Html:
     )
 
 
-def results(runs: Sequence[Reported]) -> Iterator[Html]:
-    """A table for each task and data, with the paper's figures below those that it has too."""
+def results(runs: Sequence[Reported], published: Published | None = None) -> Iterator[Html]:
+    """A table for each task and data; each figure has the published one below it, if there is one."""
     measured = [run for run in runs if run.measured]
     rows = summarize([run.folder for run in measured])
     # Which corpus a split is of needs saying only where there are several.
@@ -147,41 +115,47 @@ def results(runs: Sequence[Reported]) -> Iterator[Html]:
         for m in run.measured
         if run.corpus is not None and several
     }
-    for task in dict.fromkeys(row.task for row in rows):
-        yield tag("h3", task.capitalize())
-        yield tag("p", EXPLAINED[task])
-        mine = [row for row in rows if row.task == task]
+    for name in dict.fromkeys(row.task for row in rows):
+        task = TASKS[name]
+        yield tag("h3", task.title)
+        yield tag("p", task.explanation)
+        mine = [row for row in rows if row.task == name]
         for data in dict.fromkeys(row.data for row in mine):
             for digest in dict.fromkeys(row.sha256 for row in mine if row.data == data):
-                caption = f"{task.capitalize()} on {describe_data(data)}{owners.get(digest, '')}"
+                caption = f"{task.title} on {describe_data(data)}{owners.get(digest, '')}"
                 same = [row for row in mine if (row.data, row.sha256) == (data, digest)]
-                yield _result_table(caption, FIGURES[task], data, same)
-            yield _whole_paper(FIGURES[task], data)
+                yield _result_table(caption, task.figures, data, same, published)
+            if published is not None:
+                yield _published_table(task, data, published)
     if rows:
-        yield tag(
-            "p",
-            f"The paper's figures ({SOURCE}), in italics, are means and deviations of three runs on its own "
-            "corpus of Wikipedia, with 40,000 words and 500 frames. A run on any other corpus cannot be held "
-            "against them. A dash: not measured.",
-            class_="note",
-        )
+        note = "A dash: not measured." if published is None else f"{published.note} A dash: not measured."
+        yield tag("p", note, class_="note")
     if unmeasured := [run.name for run in runs if not run.measured]:
         yield absent(f"Not measured yet: {', '.join(unmeasured)}. “ssdvae evaluate RUN” measures a run.")
 
 
-def _result_table(caption: str, figures: Sequence[str], data: str, rows: Sequence[Row]) -> Html:
-    papers = {(row, f): counterpart(rows[row].settings, f, data) for row in range(len(rows)) for f in figures}
-    tables = {
-        f: [p.table for (_, figure), p in papers.items() if p is not None and figure == f] for f in figures
+def _result_table(
+    caption: str, figures: Sequence[Figure], data: str, rows: Sequence[Row], published: Published | None
+) -> Html:
+    """One line for each configuration."""
+    theirs = {
+        (place, figure): p
+        for place, row in enumerate(rows)
+        for figure in figures
+        if published is not None and (p := published.counterpart(row.settings, figure.name, data))
     }
     head = ["model"]
-    for f in figures:
-        cited = "; ".join(dict.fromkeys(TABLES[table] for table in tables[f]))
-        head.append(join([NAMES[f], _paper(f"paper: {cited}") if cited else None]))
+    for figure in figures:
+        tables = dict.fromkeys(p.table for (_, f), p in theirs.items() if f == figure)
+        cited = "; ".join(published.tables[name] for name in tables) if published else ""
+        head.append(join([figure.title, _published(f"paper: {cited}") if cited else None]))
     lines = [
         [_configuration(row)]
-        + [join([_mean(row, f), _paper(p.printed) if (p := papers[number, f]) else None]) for f in figures]
-        for number, row in enumerate(rows)
+        + [
+            join([_mean(row, figure), _published(p.printed) if (p := theirs.get((place, figure))) else None])
+            for figure in figures
+        ]
+        for place, row in enumerate(rows)
     ]
     return table(caption, head, lines)
 
@@ -193,19 +167,20 @@ def _configuration(row: Row) -> Html:
     return join([row.settings.model, tag("small", ", ".join([*apart, runs]))])
 
 
-def _mean(row: Row, figure: str) -> Html:
+def _mean(row: Row, figure: Figure) -> Html:
     """The mean over runs; pointed at, the figure of each run in full."""
-    values = ", ".join(map(repr, row.values.get(figure, [])))
+    values = ", ".join(map(repr, row.values.get(figure.name, [])))
     return tag("span", row.cell(figure), title=values or None)
 
 
-def _paper(text: str) -> Html:
+def _published(text: str) -> Html:
     return tag("span", text, class_="paper")
 
 
-def _whole_paper(figures: Sequence[str], split: str) -> Html:
-    """All that the paper has for a task and split, for whoever wants the other rows."""
-    mine = [p for p in paper_figures() if p.figure in figures and p.split == split]
+def _published_table(task: Task, split: str, published: Published) -> Html:
+    """All published figures for a task and split, for whoever wants the other rows."""
+    titles = {figure.name: figure.title for figure in task.figures}
+    mine = [p for p in published.figures if p.figure in titles and p.split == split]
     if not mine:
         return Html("")
     columns = list(dict.fromkeys((p.table, p.data, p.figure) for p in mine))
@@ -213,7 +188,8 @@ def _whole_paper(figures: Sequence[str], split: str) -> Html:
     for p in mine:
         key = (p.model, p.attention or "–", "–" if p.observe is None else f"{p.observe:g}")
         rows.setdefault(key, {})[p.table, p.data, p.figure] = p.printed
-    head = ["model", "attention", "ε", *(f"{NAMES[f]}, {data} ({TABLES[t]})" for t, data, f in columns)]
+    heads = (f"{titles[f]}, {data} ({published.tables[t]})" for t, data, f in columns)
     lines = [[*key, *(cells.get(column, "–") for column in columns)] for key, cells in rows.items()]
     caption = f"The paper's figures, {split} split"
-    return tag("details", tag("summary", caption), table(caption, head, lines, names=3))
+    names = ["model", "attention", "ε"]
+    return tag("details", tag("summary", caption), table(caption, [*names, *heads], lines, names=len(names)))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
 from ssdvae import __version__
 from ssdvae.config import ReportSettings
+from ssdvae.evaluation.published import Published
 from ssdvae.files import atomic_write
+from ssdvae.progress import Advance, no_advance
 from ssdvae.report.figures import calibration, latent_use, learning_curves
 from ssdvae.report.html import Html, join, tag
 from ssdvae.report.learned import inside
@@ -22,9 +24,10 @@ def write_report(
     folders: Sequence[Path],
     out: Path,
     settings: ReportSettings,
-    tick: Callable[[int], None] = lambda runs: None,
+    advance: Advance = no_advance,
+    published: Published | None = None,
 ) -> Path:
-    """Write the page about some runs."""
+    """Write the page about some runs, their scores beside published ones."""
     runs = read_runs(folders)
     sections = [
         (
@@ -33,7 +36,7 @@ def write_report(
             join([tiles(runs, settings.split), data_table(runs), runs_table(runs), settings_table(runs)]),
         ),
         ("curves", "Learning curves", learning_curves(runs)),
-        ("results", "Results", join(results(runs))),
+        ("results", "Results", join(results(runs, published))),
         ("calibration", "Calibration", calibration(runs, settings.split)),
         ("latent", "Use of the latent variables", latent_use(runs, settings.split)),
     ]
@@ -43,7 +46,7 @@ def write_report(
         # Closed but for the first: each is as long as all that stands before them.
         name = tag("summary", tag("h3", f"{run.name}, {run.settings.model}"))
         looks.append(tag("details", name, content, open=number == 0, class_="run"))
-        tick(1)
+        advance(1)
     sections.append(("inside", "Inside the models", join(looks)))
     return write_page(out, title(runs), lead(runs), sections)
 

@@ -6,13 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ssdvae.config import Split, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
-from ssdvae.evaluation.measure import Measurement, read_scores
-from ssdvae.runs import Run, distinct
+from ssdvae.runs import Measurement, Record, Run, best_validation, distinct, read_scores
 
 
 @dataclass(frozen=True)
@@ -23,14 +21,14 @@ class Reported:
     folder: Path
     settings: TrainSettings
     corpus: Corpus | None  # None if it cannot be opened any more
-    curve: list[dict[str, Any]]  # one record for each validation that gave words a probability
+    curve: list[Record]  # see ``Run.curve``
     measured: list[Measurement]
     colour: int  # the same for runs that differ in nothing but the seed
 
     @property
-    def best(self) -> dict[str, Any] | None:
+    def best(self) -> Record | None:
         """The validation that the saved model is from."""
-        return min(self.curve, key=lambda record: float(record.get("ppl_bound", record["ppl"])), default=None)
+        return best_validation(self.curve)
 
     def sentence(self, error: UserError) -> str:
         """What went wrong with the run: the first line, without the folders that only its owner knows."""
@@ -39,9 +37,9 @@ class Reported:
             text = text.replace(str(folder), folder.name)
         return text
 
-    def scores(self, task: str, figure: str, split: Split) -> Measurement | None:
-        """What was measured on a split; if that was never measured, on whatever was first."""
-        found = [m for m in self.measured if m.task == task and m.scores.get(figure) is not None]
+    def scores(self, figure: str, split: Split, task: str | None = None) -> Measurement | None:
+        """The measurement with a figure, of any task or of this one: on the split, or else the first."""
+        found = [m for m in self.measured if task in (None, m.task) and m.scores.get(figure) is not None]
         return next((m for m in found if m.data == split), found[0] if found else None)
 
 
@@ -58,9 +56,8 @@ def read_runs(folders: Sequence[Path]) -> list[Reported]:
         except UserError:
             corpus = None
         same = json.dumps({**settings.to_dict(), "seed": None, "corpus": str(corpus_folder)})
-        curve = [r for r in run.metrics() if r["split"] == "valid" and r.get("ppl") is not None]
         colour = colours.setdefault(same, len(colours))
-        runs.append(Reported(name, folder, settings, corpus, curve, read_scores(folder), colour))
+        runs.append(Reported(name, folder, settings, corpus, run.curve(), read_scores(folder), colour))
     return runs
 
 

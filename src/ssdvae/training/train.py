@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import signal
 import threading
@@ -14,7 +15,6 @@ from typing import Any, Self
 import torch
 from accelerate import Accelerator
 
-from ssdvae.cli.console import TrainingDisplay
 from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.data.batches import mask_frames
 from ssdvae.data.corpus import Corpus, Documents
@@ -22,8 +22,13 @@ from ssdvae.data.relations import Relation, read_relations
 from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.runs import Run, State
+from ssdvae.progress import SILENT, Advance, Progress, no_advance
+from ssdvae.runs import Run, State, validation_loss
 from ssdvae.training.loop import Step, new_accelerator, new_model, new_optimizer, steps_per_epoch, train_steps
+
+log = logging.getLogger(__name__)
+
+STATUS = "epoch {epoch}  loss {loss:.2f}  {speed:,.0f} documents/s"
 
 
 class Interrupted(UserError):
@@ -58,18 +63,18 @@ class Signals:
             signal.signal(number, handler)
 
 
-def train(corpus: Corpus, out: Path, settings: TrainSettings) -> Run:
+def train(corpus: Corpus, out: Path, settings: TrainSettings, progress: Progress = SILENT) -> Run:
     """Train a model into a new run folder."""
     accelerator = new_accelerator(settings)
-    display = TrainingDisplay(accelerator.is_main_process)
     run = Run(out)
     run.refuse_if_there()
     vectors = _read_vectors(corpus, settings)
     settings = _with_width(settings, vectors)
     if vectors is not None:
         known, words = vectors.coverage, len(vectors.found)
-        display.say(f"{known:.1%} of the {words:,} words have a vector in {settings.vectors}")
-    training = _Training(run, corpus, settings, accelerator, display, vectors)
+        if accelerator.is_main_process:
+            log.info(f"{known:.1%} of the {words:,} words have a vector in {settings.vectors}")
+    training = _Training(run, corpus, settings, accelerator, progress, vectors)
     # All have looked before one writes.
     accelerator.wait_for_everyone()
     state = training.begin()
@@ -78,22 +83,21 @@ def train(corpus: Corpus, out: Path, settings: TrainSettings) -> Run:
     return training.run_to_end(state)
 
 
-def resume(folder: Path, corpus_folder: Path | None = None) -> Run:
+def resume(folder: Path, corpus_folder: Path | None = None, progress: Progress = SILENT) -> Run:
     """Go on with a run from its last checkpoint, as if it had never stopped; its corpus may have moved."""
     run = Run(folder)
     first_folder, settings = run.config()
     accelerator = new_accelerator(settings)
-    display = TrainingDisplay(accelerator.is_main_process)
     corpus = Corpus(corpus_folder or first_folder)
     # A run that died before its first checkpoint starts again: its seed says how.
     begun = run.checkpoint_path.is_file()
     vectors = None if begun else _read_vectors(corpus, settings)
-    training = _Training(run, corpus, settings, accelerator, display, vectors)
+    training = _Training(run, corpus, settings, accelerator, progress, vectors)
     state = training.restore() if begun else training.begin()
     if state.finished:
-        display.say(f"{folder} is finished: best perplexity {state.best:.2f} at step {state.best_step}")
+        training.say(f"{folder} is finished: best perplexity {state.best:.2f} at step {state.best_step}")
         return run
-    display.say(f"resuming {folder} after step {state.step}")
+    training.say(f"resuming {folder} after step {state.step}")
     if accelerator.is_main_process:
         run.rewind(state)
     return training.run_to_end(state)
@@ -143,11 +147,13 @@ class _Training:
         corpus: Corpus,
         settings: TrainSettings,
         accelerator: Accelerator,
-        display: TrainingDisplay,
+        progress: Progress,
         vectors: Vectors | None,
     ) -> None:
         self.run, self.corpus, self.settings = run, corpus, settings
-        self.accelerator, self.display = accelerator, display
+        self.accelerator = accelerator
+        self.progress = progress if accelerator.is_main_process else SILENT
+        self.advance: Advance = no_advance
         self.documents: Documents = corpus.split("train")
         self.valid: Documents = corpus.split("valid")
         self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors)
@@ -156,7 +162,12 @@ class _Training:
         self.per_epoch = steps_per_epoch(self.documents, settings)
         self.last_step = settings.epochs * self.per_epoch
         self.validate_steps = settings.validate_steps or self.per_epoch
-        self.log: Any = None
+        self.tensorboard: Any = None
+
+    def say(self, message: str) -> None:
+        """Once, whatever the number of processes."""
+        if self.accelerator.is_main_process:
+            log.info(message)
 
     def begin(self) -> State:
         """A run before its first step, with what its model takes from the frames that it will observe."""
@@ -178,7 +189,7 @@ class _Training:
 
     def run_to_end(self, state: State) -> Run:
         if self.settings.tensorboard and self.accelerator.is_main_process:
-            self.log = self._tensorboard(state)
+            self.tensorboard = self._tensorboard(state)
         clock = time.monotonic() - state.seconds
         saved = time.monotonic()
         steps = train_steps(
@@ -189,7 +200,8 @@ class _Training:
             self.settings,
             state.step,
         )
-        with Signals() as signals, self.display:
+        task = self.progress.task("step", self.last_step, status=STATUS, done=state.step)
+        with Signals() as signals, task as self.advance:
             for step in steps:
                 if not math.isfinite(step.sums["loss"]):
                     raise UserError(
@@ -213,14 +225,12 @@ class _Training:
                     break
                 if received:
                     go_on = f"go on with: ssdvae train --resume {self.run.folder}"
-                    if self.log is not None:
-                        self.log.flush()
+                    if self.tensorboard is not None:
+                        self.tensorboard.flush()
                     raise Interrupted(f"stopped after step {state.step}\n{go_on}", received)
-        if self.log is not None:
-            self.log.close()
-        self.display.say(
-            f"the run is in {self.run.folder}; measure it with: ssdvae evaluate {self.run.folder}"
-        )
+        if self.tensorboard is not None:
+            self.tensorboard.close()
+        self.say(f"the run is in {self.run.folder}; measure it with: ssdvae evaluate {self.run.folder}")
         return self.run
 
     def _agree(self, received: int, due: bool) -> tuple[int, bool]:
@@ -236,7 +246,7 @@ class _Training:
         state.summed += step.documents
         speed = state.step * len(self.documents) / self.per_epoch / max(state.seconds, 1e-9)
         epoch = (state.step - 1) // self.per_epoch + 1
-        self.display.step(state.step, self.last_step, epoch, step.sums["loss"] / step.documents, speed)
+        self.advance(1, epoch=epoch, loss=step.sums["loss"] / step.documents, speed=speed)
 
     def _record_training(self, state: State) -> dict[str, float]:
         """Means per document since the last record."""
@@ -258,9 +268,7 @@ class _Training:
             processes=self.accelerator.num_processes,
             reduce=lambda tally: self.accelerator.reduce(tally.to(self.accelerator.device), "sum").cpu(),
         )
-        # By what it was trained for: the bound, the words, or, if it says nothing of these, the frames.
-        judged = (scores.get(name) for name in ("ppl_bound", "ppl", "frame_ppl"))
-        figure = next((score for score in judged if score is not None), None)
+        figure = validation_loss(scores)
         if figure is None:
             raise UserError("no event of the validation split has a known frame to judge by")
         best = state.best is None or figure < state.best
@@ -271,21 +279,21 @@ class _Training:
         state.finished = state.stale >= self.settings.patience or state.step == self.last_step
         measured = {name: value for name, value in scores.items() if value is not None}
         record = self._record(state, {"split": "valid", **measured})
-        self.display.validation({**record, "train_loss": means["loss"]}, best)
+        self.say(_validation_line(record, means["loss"], best))
         if best and self.accelerator.is_main_process:
             self.run.save_model(self.model, record)
         if state.stale >= self.settings.patience:
-            self.display.say(f"no improvement in {state.stale} validations: stopping")
+            self.say(f"no improvement in {state.stale} validations: stopping")
 
     def _record(self, state: State, values: dict[str, Any]) -> dict[str, Any]:
         epoch = round(state.step / self.per_epoch, 4)
         record = {"step": state.step, "epoch": epoch, "seconds": round(state.seconds, 3), **values}
         if self.accelerator.is_main_process:
             self.run.record(state, record)
-            if self.log is not None:
+            if self.tensorboard is not None:
                 for name, value in values.items():
                     if isinstance(value, int | float):
-                        self.log.add_scalar(f"{values['split']}/{name}", value, state.step)
+                        self.tensorboard.add_scalar(f"{values['split']}/{name}", value, state.step)
         return record
 
     def _save(self, state: State) -> None:
@@ -301,3 +309,15 @@ class _Training:
             raise UserError("--tensorboard needs an extra: pip install 'ssdvae[tensorboard]'") from error
         # What was written after the checkpoint is about to happen again.
         return SummaryWriter(self.run.folder / "tensorboard", purge_step=state.step + 1)
+
+
+def _validation_line(record: dict[str, Any], train_loss: float, best: bool) -> str:
+    """What a person reads of a validation; the star marks the best so far."""
+    perplexity, accuracy = record.get("ppl"), record.get("frame_accuracy")
+    figures = [] if perplexity is None else [f"ppl {perplexity:.2f}"]
+    figures += [f"bound {record['ppl_bound']:.2f}"] if "ppl_bound" in record else []
+    figures += [] if accuracy is None else [f"frames {accuracy:.1%}"]
+    return (
+        f"epoch {record['epoch']:g}  step {record['step']}  train loss {train_loss:.2f}"
+        f"  valid {'  '.join(figures)}  {record['seconds']:.0f} s{'  *' if best else ''}"
+    )

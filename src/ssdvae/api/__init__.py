@@ -1,0 +1,74 @@
+"""Every command as a function: the one door to the library, which the command line uses too.
+
+A function is looked up on first use, so that neither ``import ssdvae`` nor ``ssdvae --help`` waits for torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ssdvae.api.data import annotate, extract, import_documents, prepare, world
+    from ssdvae.api.looking import explain, generate, infer, infer_file, unknown_words, write_report
+    from ssdvae.api.measuring import benchmark, evaluate, scores
+    from ssdvae.api.paper import reproduce
+    from ssdvae.api.training import demo, load, resume, train
+    from ssdvae.data.corpus import Corpus
+    from ssdvae.data.events import Document, Event
+    from ssdvae.errors import UserError
+    from ssdvae.models.base import EventModel
+    from ssdvae.runs import Run
+
+WHERE = {
+    "ssdvae.api.data": ("world", "import_documents", "extract", "annotate", "prepare"),
+    "ssdvae.api.training": ("demo", "train", "resume", "load"),
+    "ssdvae.api.measuring": ("evaluate", "scores", "benchmark"),
+    "ssdvae.api.looking": ("explain", "infer", "infer_file", "generate", "unknown_words", "write_report"),
+    "ssdvae.api.paper": ("reproduce",),
+    "ssdvae.data.corpus": ("Corpus",),
+    "ssdvae.data.events": ("Document", "Event"),
+    "ssdvae.errors": ("UserError",),
+    "ssdvae.models.base": ("EventModel",),
+    "ssdvae.runs": ("Run",),
+}
+"""The module of each function, and of each type that their users need."""
+
+__all__ = [
+    "Corpus",
+    "Document",
+    "Event",
+    "EventModel",
+    "Run",
+    "UserError",
+    "annotate",
+    "benchmark",
+    "demo",
+    "evaluate",
+    "explain",
+    "extract",
+    "generate",
+    "import_documents",
+    "infer",
+    "infer_file",
+    "load",
+    "prepare",
+    "reproduce",
+    "resume",
+    "scores",
+    "train",
+    "unknown_words",
+    "world",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in WHERE.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

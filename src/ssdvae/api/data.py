@@ -1,0 +1,174 @@
+"""Get data: make events, read them, find them in text, give them frames, make a corpus of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ssdvae.api.signatures import AnyPath, with_settings
+from ssdvae.config import AnnotateSettings, ExtractSettings, PrepareSettings, Split, StreamSettings
+from ssdvae.data import prepare as preparing
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.readers import Skipped, read_documents, write_jsonl
+from ssdvae.errors import UserError
+from ssdvae.extraction import annotate as annotating
+from ssdvae.extraction import extract as extracting
+from ssdvae.files import check_exists
+from ssdvae.progress import Progress, resolve, track
+from ssdvae.storyworld.world import World
+
+
+def world(out: AnyPath, *, documents: int = 10_000, seed: int = 1, progress: bool | Progress = True) -> int:
+    """Write documents of the embedded corpus, whose exact distribution is known; returns how many.
+
+    >>> ssdvae.world("events.jsonl", documents=2_000)
+
+    The same seed gives the same documents.
+    """
+    if documents < 1:
+        raise UserError(f"--documents: found {documents}, expected at least 1")
+    drawn = World.embedded().documents(documents, seed)
+    return write_jsonl(json_lines(out), track(resolve(progress), drawn, "writing", documents))
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did."""
+
+    documents: int
+    skipped: Skipped | None  # what was bad; None if the first bad line would have stopped it
+
+
+def import_documents(
+    sources: AnyPath | Sequence[AnyPath],
+    out: AnyPath,
+    *,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+) -> Imported:
+    """Turn files of events (JSON lines, CSV, Parquet, the authors' text) into one file of JSON lines.
+
+    >>> ssdvae.import_documents("mine.csv", "mine.jsonl")
+
+    ``format`` is jsonl, csv, parquet or official; by default the name of each file tells. With ``skip_bad``,
+    malformed lines are counted instead of being an error.
+    """
+    skipped = Skipped() if skip_bad else None
+    documents = (
+        document for path in paths(sources) for document in read_documents(path, format, skip_bad=skipped)
+    )
+    return Imported(write_jsonl(json_lines(out), track(resolve(progress), documents, "reading")), skipped)
+
+
+@with_settings(ExtractSettings)
+def extract(
+    sources: AnyPath | Sequence[AnyPath],
+    out: AnyPath,
+    *,
+    format: str | None = None,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> extracting.Extracted:
+    """Write the events of texts, parsed or not, to a file of JSON lines.
+
+    >>> ssdvae.extract("stories", "events.jsonl", negation="mark")
+
+    ``format`` is text, csv, jsonl, parquet, wikiextractor, megawika, conllu or concrete; by default the name
+    of each file tells. A bad document is skipped and counted. In a script, call it under
+    ``if __name__ == "__main__"``, or with ``jobs=1``.
+    """
+    chosen = ExtractSettings.exactly(settings)
+    return extracting.extract(
+        paths(sources), json_lines(out), chosen, format=format, progress=resolve(progress)
+    )
+
+
+@with_settings(AnnotateSettings)
+def annotate(
+    source: AnyPath,
+    out: AnyPath,
+    *,
+    frames: AnyPath,
+    save: AnyPath | None = None,
+    candidates: AnyPath | None = None,
+    relations: AnyPath | None = None,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> annotating.Annotated:
+    """Write the documents of a file again, with the frames that an annotator finds probable enough.
+
+    >>> ssdvae.annotate("events.jsonl", "framed.jsonl", frames="verbs.csv", threshold=0.8)
+
+    ``frames`` names the annotator: framenet17, framenet15 or a folder of FrameNet; events with frames
+    (.jsonl) to learn from; a lexicon (.csv, .json); a folder that ``save`` made; or
+    frame-semantic-transformer. ``save`` is a folder for the classifier that was learned, ``candidates`` a
+    lexicon of further frames, ``relations`` a JSON list of relations between frames, to be kept. With
+    ``skip_bad``, malformed lines are counted instead of being an error.
+
+    In a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
+    """
+    # All that may be wrong is looked at before anything is learned, which takes a while.
+    out, chosen = json_lines(out), AnnotateSettings.exactly(settings)
+    check_exists(source)
+    save, candidates, relations = (Path(p) if p else None for p in (save, candidates, relations))
+    annotator = annotating.load_annotator(str(frames), save=save, candidates=candidates, relations=relations)
+    return annotating.annotate(
+        Path(source),
+        out,
+        annotator,
+        chosen,
+        format=format,
+        skip_bad=Skipped() if skip_bad else None,
+        progress=resolve(progress),
+    )
+
+
+@with_settings(PrepareSettings)
+def prepare(
+    sources: AnyPath | Mapping[Split, AnyPath],
+    out: AnyPath,
+    *,
+    preset: str | None = None,
+    format: str | None = None,
+    skip_bad: bool = False,
+    jobs: int = StreamSettings().jobs,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> Corpus:
+    """Make a corpus folder from one file of documents, or from ``{"train": …, "valid": …, "test": …}``.
+
+    >>> corpus = ssdvae.prepare("events.jsonl", "corpus", preset="tiny", events=5)
+
+    ``preset`` is a named size (tiny, small, paper), which gives other defaults to the settings. ``format`` is
+    jsonl, csv, parquet or official; by default the name of each file tells. With ``skip_bad``, malformed
+    lines are counted instead of being an error. ``jobs`` processes share the work on JSON lines (0: one for
+    each core); in a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
+    """
+    files: Path | dict[Split, Path] = (
+        {split: Path(path) for split, path in sources.items()}
+        if isinstance(sources, Mapping)
+        else Path(sources)
+    )
+    chosen = PrepareSettings.preset(preset, **settings)
+    shared = StreamSettings(jobs=jobs).jobs
+    shown = resolve(progress)
+    return preparing.prepare(
+        files, Path(out), chosen, format=format, skip_bad=skip_bad, jobs=shared, progress=shown
+    )
+
+
+def paths(given: AnyPath | Sequence[AnyPath]) -> list[Path]:
+    """One path or several, as a list."""
+    return [Path(path) for path in ([given] if isinstance(given, str | Path) else given)]
+
+
+def json_lines(path: AnyPath) -> Path:
+    """A file that will be read again by its name."""
+    if not str(path).endswith((".jsonl", ".jsonl.gz")):
+        raise UserError(f"found {path} as the file to write, expected a name in .jsonl or .jsonl.gz")
+    return Path(path)

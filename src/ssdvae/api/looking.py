@@ -1,0 +1,181 @@
+"""Look: what a model has learned, what it says of given events, and a page about runs."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from ssdvae.analysis import explain as explaining
+from ssdvae.answers import generate as generation
+from ssdvae.answers import infer as inference
+from ssdvae.api.data import json_lines, paths
+from ssdvae.api.signatures import AnyPath, with_settings
+from ssdvae.api.training import as_model, corpus_of
+from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, to_document, to_event
+from ssdvae.data.readers import Skipped, read_documents
+from ssdvae.data.readers.jsonl import write_records
+from ssdvae.data.readers.typed import read_typed
+from ssdvae.errors import Malformed, UserError, shorten
+from ssdvae.models.base import EventModel
+from ssdvae.paper.figures import published_figures
+from ssdvae.progress import SILENT, Progress, resolve, track
+from ssdvae.report import page
+
+log = logging.getLogger("ssdvae.api")
+
+Documents = AnyPath | IO[str] | AnyDocument | Iterable[AnyDocument]
+"""A file, an open file of typed events, one document, or some of them."""
+
+
+@with_settings(ExplainSettings)
+def explain(
+    run: AnyPath,
+    *,
+    corpus: Corpus | AnyPath | None = None,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> explaining.Explanation:
+    """Clusters, attention and chains of frames on one split, by default of the corpus of the run.
+
+    >>> ssdvae.explain("runs/first").clusters.top_frames("arrested")
+    """
+    chosen = ExplainSettings.exactly(settings)
+    corpus = corpus_of(run, corpus)
+    model = as_model(run)
+    corpus.check_names(model.vocabulary, model.frames)
+    documents = corpus.split(chosen.split)
+    with resolve(progress).task("reading", len(documents)) as advance:
+        return explaining.explain(model, documents, chosen, advance)
+
+
+@with_settings(InferSettings)
+def infer(
+    run: EventModel | AnyPath,
+    documents: Documents,
+    *,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> Iterator[inference.InferredDocument]:
+    """The frames of documents, one after another: those of a file, or any that are given.
+
+    >>> list(ssdvae.infer("runs/first", "events.jsonl"))
+    >>> list(ssdvae.infer("runs/first", [["arrested police suspect in", {"verb": "jailed"}]]))
+
+    A document is a `Document`, a mapping such as ``{"id": "a", "events": […]}``, or a list of events; an
+    event is an `Event`, a mapping such as ``{"verb": "met", "subj": "she"}``, or a text such as
+    ``"met she him at"``, with - for an empty slot. An open text file is read as typed events, one on each
+    line and a blank line after each document. ``format`` and ``skip_bad`` are for files, as in `prepare`.
+    """
+    chosen = InferSettings.exactly(settings)
+    skipped = Skipped() if skip_bad else None
+    shown = resolve(progress) if isinstance(documents, str | Path) else SILENT
+    read = track(shown, _documents(documents, format, skipped), "inferring")
+    inferred = inference.infer_documents(as_model(run), read, **chosen.to_dict())
+    return inferred if skipped is None else _and_say(inferred, skipped)
+
+
+@with_settings(InferSettings)
+def infer_file(
+    run: EventModel | AnyPath,
+    documents: Documents,
+    out: AnyPath,
+    *,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> int:
+    """Write what `infer` finds to a file of JSON lines, which can be read again; returns how many documents.
+
+    >>> ssdvae.infer_file("runs/first", "events.jsonl", "inferred.jsonl")
+    """
+    out = json_lines(out)
+    found = infer(run, documents, format=format, skip_bad=skip_bad, progress=progress, **settings)
+    return write_records(out, (document.to_record() for document in found))
+
+
+@with_settings(GenerateSettings)
+def generate(
+    run: EventModel | AnyPath,
+    seed_events: AnyEvent | Sequence[AnyEvent] = (),
+    frames: Sequence[str | None] = (),
+    **settings: Any,
+) -> list[generation.Script]:
+    """Scripts that begin with the seed events, or with none; likeliest first.
+
+    >>> ssdvae.generate("runs/first", ["arrested police suspect in"], frames=[None, "Trial"])
+
+    An event is an `Event`, a mapping such as ``{"verb": "met", "subj": "she"}``, or a text such as
+    ``"met she him at"``, with - for an empty slot. ``frames`` are those of the events after the seed, None
+    where one is left to the model.
+    """
+    chosen = GenerateSettings.exactly(settings)
+    return generation.generate(as_model(run), chosen, seed_events=_events(seed_events), frames=frames)
+
+
+def unknown_words(run: EventModel | AnyPath, events: AnyEvent | Sequence[AnyEvent]) -> list[str]:
+    """The words of some events that are not in the vocabulary of a model, each once.
+
+    >>> ssdvae.unknown_words("runs/first", ["arrested police xyzzy"])
+    """
+    return inference.unknown_words(as_model(run), _events(events))
+
+
+@with_settings(ReportSettings)
+def write_report(
+    runs: AnyPath | Sequence[AnyPath],
+    out: AnyPath = "report.html",
+    *,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> Path:
+    """Write one page about some runs: what they are, their scores, and what their models learned.
+
+    >>> ssdvae.write_report(["runs/first"], "report.html")
+    """
+    chosen, folders = ReportSettings.exactly(settings), paths(runs)
+    with resolve(progress).task("looking at runs", len(folders)) as advance:
+        return page.write_report(folders, Path(out), chosen, advance, published_figures())
+
+
+def _events(given: AnyEvent | Sequence[AnyEvent]) -> list[Event]:
+    some = [given] if isinstance(given, str | Event | Mapping) else given
+    try:
+        return [to_event(event) for event in some]
+    except Malformed as error:
+        raise UserError(f"a seed event: {error}") from error
+
+
+def _documents(given: Documents, format: str | None, skipped: Skipped | None) -> Iterator[Document]:
+    if isinstance(given, str | Path):
+        return read_documents(given, format, skipped)
+    if isinstance(given, io.TextIOBase):
+        return read_typed(given)
+    if isinstance(given, Document | Mapping):
+        given = [given]
+    if not isinstance(given, Iterable):
+        raise UserError(f"found {shorten(given)} as documents, expected a file or some documents")
+    return _converted(given)
+
+
+def _converted(given: Iterable[Any]) -> Iterator[Document]:
+    for number, document in enumerate(given, start=1):
+        try:
+            yield to_document(document, str(number))
+        except Malformed as error:
+            raise UserError(f"document {number}: {error}") from error
+
+
+def _and_say(
+    inferred: Iterable[inference.InferredDocument], skipped: Skipped
+) -> Iterator[inference.InferredDocument]:
+    """The same documents; after the last one, what was skipped."""
+    yield from inferred
+    log.info(str(skipped))

@@ -1,0 +1,81 @@
+"""Train: a model from a corpus, a run that goes on, a model that is loaded; and the demo of it all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ssdvae.api.signatures import AnyPath, with_settings
+from ssdvae.config import TrainSettings
+from ssdvae.data.corpus import Corpus
+from ssdvae.errors import UserError
+from ssdvae.models.base import EventModel
+from ssdvae.progress import Progress, resolve
+from ssdvae.runs import Run
+from ssdvae.tour import Tour, take_tour
+from ssdvae.training import train as training
+
+
+def demo(out: AnyPath = "demo", *, progress: bool | Progress = True) -> Tour:
+    """Train, evaluate and look at a model of the embedded corpus; what is done already is not done again.
+
+    >>> ssdvae.demo("demo").scores["ssdvae"]["ppl_bound"]
+    """
+    return take_tour(Path(out), progress=resolve(progress))
+
+
+@with_settings(TrainSettings)
+def train(
+    corpus: Corpus | AnyPath,
+    out: AnyPath,
+    *,
+    preset: str | None = None,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> Run:
+    """Train a model on a corpus folder into a new run folder.
+
+    >>> run = ssdvae.train("corpus", "runs/first", preset="tiny", observe=0.9, epochs=5)
+
+    ``preset`` is a named size (tiny, small, paper), which gives other defaults to the settings.
+    """
+    chosen = TrainSettings.preset(preset, **settings)
+    return training.train(as_corpus(corpus), Path(out), chosen, resolve(progress))
+
+
+def resume(run: AnyPath, *, progress: bool | Progress = True) -> Run:
+    """Resume a run that was stopped, with its own settings, as if it had never stopped.
+
+    >>> ssdvae.resume("runs/first")
+    """
+    return training.resume(Path(run), progress=resolve(progress))
+
+
+def load(run: AnyPath) -> EventModel:
+    """The model of a run folder, or one from the Hugging Face Hub by its name. Executes no code.
+
+    >>> model = ssdvae.load("runs/first")
+    """
+    if Path(run).is_dir():
+        return EventModel.read(Path(run))
+    try:
+        return EventModel.from_pretrained(str(run))
+    except (OSError, ValueError) as error:
+        # Not a folder: the hub was asked, and has no such model, refuses, or cannot be reached.
+        raise UserError(
+            f"there is no folder {run}, and the Hugging Face hub gave no model of that name:\n{error}"
+        ) from error
+
+
+def as_corpus(corpus: Corpus | AnyPath) -> Corpus:
+    return corpus if isinstance(corpus, Corpus) else Corpus(corpus)
+
+
+def corpus_of(run: AnyPath, corpus: Corpus | AnyPath | None) -> Corpus:
+    """The corpus that was named, or that of the run."""
+    return as_corpus(Run(run).config()[0] if corpus is None else corpus)
+
+
+def as_model(run: EventModel | AnyPath) -> EventModel:
+    """A model, on the fastest device."""
+    return (run if isinstance(run, EventModel) else load(run)).on_fastest_device()

@@ -1,0 +1,216 @@
+"""Get data: the commands that end with a file of events or a corpus folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jsonargparse import Namespace
+
+from ssdvae import api
+from ssdvae.cli.command import Command
+from ssdvae.cli.console import say
+from ssdvae.cli.flags import add_settings, add_sized_settings, given_settings, input_format
+from ssdvae.cli.parser import Parser
+from ssdvae.config import SPLITS, AnnotateSettings, ExtractSettings, PrepareSettings, Split, StreamSettings
+from ssdvae.errors import UserError
+
+JSON_LINES = "file to write (.jsonl or .jsonl.gz)"
+
+
+def world_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("out", type=Path, help=JSON_LINES)
+    parser.add_argument("--documents", type=int, default=10_000, help="how many")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same documents")
+
+
+def world(args: Namespace) -> None:
+    count = api.world(args.out, documents=args.documents, seed=args.seed)
+    say(f"wrote {count:,} documents to {args.out}")
+
+
+def import_flags(parser: Parser, argv: Sequence[str]) -> None:
+    files = parser.add_argument_group("files")
+    files.add_argument("sources", nargs="+", type=Path, help="files of events in any known format")
+    files.add_argument("--out", type=Path, required=True, help=JSON_LINES)
+    input_format(files)
+
+
+def import_documents(args: Namespace) -> None:
+    done = api.import_documents(args.sources, args.out, format=args.format, skip_bad=args.skip_bad)
+    say(f"wrote {done.documents:,} documents to {args.out}")
+    if done.skipped is not None:
+        say(str(done.skipped))
+
+
+def extract_flags(parser: Parser, argv: Sequence[str]) -> None:
+    files = parser.add_argument_group("files")
+    files.add_argument("sources", nargs="+", type=Path, help="files or folders of text, parsed or not")
+    files.add_argument("--out", type=Path, required=True, help=JSON_LINES)
+    files.add_argument(
+        "--format",
+        default=None,
+        help="text, csv, jsonl, parquet, wikiextractor, megawika, conllu or concrete; by default as named",
+    )
+    add_settings(parser, ExtractSettings)
+
+
+def extract(args: Namespace) -> None:
+    done = api.extract(args.sources, args.out, format=args.format, **given_settings(ExtractSettings, args))
+    _say_resumed(done.resumed)
+    say(f"wrote {done.documents:,} documents with {done.events:,} events to {args.out}")
+    if done.skipped.count:
+        say(str(done.skipped))
+
+
+def _say_resumed(documents: int) -> None:
+    if documents:
+        say(f"resumed after {documents:,} documents")
+
+
+def annotate_flags(parser: Parser, argv: Sequence[str]) -> None:
+    files = parser.add_argument_group("files")
+    files.add_argument("source", type=Path, help="file of events in any known format")
+    files.add_argument(
+        "--frames",
+        required=True,
+        help="framenet17, framenet15 or a folder of FrameNet; events with frames (.jsonl) to learn from; "
+        "a lexicon (.csv, .json); a folder that --save made; or frame-semantic-transformer",
+    )
+    files.add_argument("--out", type=Path, required=True, help=JSON_LINES)
+    files.add_argument("--save", type=Path, default=None, help="folder for the classifier that was learned")
+    files.add_argument(
+        "--candidates", type=Path, default=None, help="lexicon of further frames, when learning from events"
+    )
+    files.add_argument(
+        "--relations", type=Path, default=None, help="JSON list of relations between frames, to be kept"
+    )
+    input_format(files)
+    add_settings(parser, AnnotateSettings)
+
+
+def annotate(args: Namespace) -> None:
+    done = api.annotate(
+        args.source,
+        args.out,
+        frames=args.frames,
+        save=args.save,
+        candidates=args.candidates,
+        relations=args.relations,
+        format=args.format,
+        skip_bad=args.skip_bad,
+        **given_settings(AnnotateSettings, args),
+    )
+    _say_resumed(done.resumed)
+    say(f"wrote {done.documents:,} documents with {done.events:,} events to {args.out}")
+    say(
+        f"{done.framed:,} events got a frame and {done.kept:,} had one; latent are {done.uncertain:,} "
+        f"below the threshold and {done.unknown:,} of verbs without a known frame"
+    )
+    if done.skipped is not None:
+        say(str(done.skipped))
+
+
+def prepare_flags(parser: Parser, argv: Sequence[str]) -> None:
+    files = parser.add_argument_group("files")
+    files.add_argument(
+        "source", nargs="?", type=Path, default=None, help="one file, to be split by document id"
+    )
+    for split in SPLITS:
+        files.add_argument(f"--{split}", type=Path, default=None, help=f"or: the file of the {split} split")
+    files.add_argument("--out", type=Path, required=True, help="corpus folder to write")
+    input_format(files)
+    # Not one of the settings, which a corpus keeps: the corpus is the same whatever their number.
+    jobs = StreamSettings.table()["jobs"]
+    files.add_argument("--jobs", type=int, default=jobs.default, help=jobs.help)
+    add_sized_settings(parser, PrepareSettings, argv)
+
+
+def prepare(args: Namespace) -> None:
+    given: dict[Split, Path] = {split: args[split] for split in SPLITS if args[split] is not None}
+    if (args.source is None) == (not given):
+        raise UserError("name one file to be split, or --train and --test (and perhaps --valid)")
+    corpus = api.prepare(
+        args.source or given,
+        args.out,
+        format=args.format,
+        skip_bad=args.skip_bad,
+        jobs=args.jobs,
+        preset=args.preset,
+        **given_settings(PrepareSettings, args),
+    )
+    manifest = corpus.manifest
+    for split, counts in manifest["splits"].items():
+        say(
+            f"{split}: {counts['documents']:,} documents, {counts['events']:,} events, "
+            f"{counts['unknown_words']:,} unknown words, {counts['too_short']:,} documents too short"
+        )
+        if counts["dropped_events"]:
+            dropped = f"{counts['dropped_events']:,} events without a known frame"
+            say(f"  {dropped} left out (--keep-frameless keeps them)")
+        if not counts["documents"]:
+            say(f"  nothing to {'train' if split == 'train' else 'measure'} on: give a file for --{split}")
+    wanted = PrepareSettings.of(manifest["settings"])
+    for split, count in manifest["cloze"].items() if wanted.cloze_items else ():
+        few = f"not {wanted.cloze_options} different documents have {wanted.cloze_events} usable events"
+        say(f"{split}: {count:,} cloze items" if count else f"{split}: no cloze items, since {few}")
+    for path, count in manifest["skipped"].items():
+        if count:
+            say(f"skipped {count:,} malformed lines of {path}")
+    say(f"wrote {args.out}: {manifest['words']:,} words, {manifest['frames']:,} frames")
+
+
+COMMANDS = (
+    Command(
+        "world",
+        "write documents of the embedded corpus, whose distribution is known",
+        "world",
+        world_flags,
+        world,
+        ("ssdvae world events.jsonl", "ssdvae world events.jsonl.gz --documents 2000 --seed 2"),
+    ),
+    Command(
+        "import",
+        "convert files of events to JSON lines",
+        "import_documents",
+        import_flags,
+        import_documents,
+        (
+            "ssdvae import mine.csv --out mine.jsonl",
+            "ssdvae import news_TUP.txt more_TUP.txt --out news.jsonl.gz --skip-bad",
+        ),
+    ),
+    Command(
+        "extract",
+        "extract events from text, parsed or not",
+        "extract",
+        extract_flags,
+        extract,
+        (
+            "ssdvae extract stories --out stories.jsonl --keep-text",
+            "ssdvae extract stories/ferry.conllu --out ferry.jsonl --negation mark",
+        ),
+    ),
+    Command(
+        "annotate",
+        "give events their frames, each with its probability",
+        "annotate",
+        annotate_flags,
+        annotate,
+        (
+            "ssdvae annotate stories.jsonl --frames verbs.csv --out framed.jsonl",
+            "ssdvae annotate stories.jsonl --frames events.jsonl --out learned.jsonl",
+        ),
+    ),
+    Command(
+        "prepare",
+        "make a corpus folder from documents",
+        "prepare",
+        prepare_flags,
+        prepare,
+        (
+            "ssdvae prepare events.jsonl --out corpus --preset tiny",
+            "ssdvae prepare --train events.jsonl --test events.jsonl.gz --out splits",
+        ),
+    ),
+)

@@ -1,0 +1,118 @@
+"""Measure: scores of a trained model, of several side by side, and how fast a model is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from jsonargparse import Namespace
+
+from ssdvae import api
+from ssdvae.api.choices import task_choices
+from ssdvae.cli.command import Command
+from ssdvae.cli.console import show
+from ssdvae.cli.flags import add_settings, add_sized_settings, given_settings
+from ssdvae.cli.parser import Parser
+from ssdvae.config import BenchmarkSettings, EvaluateSettings
+
+ONE_OBJECT = "print one JSON object and nothing else"
+
+
+def evaluate_flags(parser: Parser, argv: Sequence[str]) -> None:
+    files = parser.add_argument_group("files and output")
+    files.add_argument("run", type=Path, help="run folder")
+    files.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
+    files.add_argument("--json", action="store_true", help=ONE_OBJECT)
+    files.add_argument(
+        "--details", type=Path, default=None, help="file for the scores of each cloze item, in JSON lines"
+    )
+    add_settings(parser, EvaluateSettings, choices={"tasks": task_choices()})
+
+
+def evaluate(args: Namespace) -> None:
+    found = api.evaluate(
+        args.run, corpus=args.corpus, details=args.details, **given_settings(EvaluateSettings, args)
+    )
+    if args.json:
+        print(json.dumps(found))
+        return
+    for name, value in found.items():
+        if not isinstance(value, dict | list):
+            shown = "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+            print(f"{name:20}{shown}")
+
+
+def scores_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("runs", nargs="+", type=Path, help="run folders that were evaluated")
+    parser.add_argument("--markdown", action="store_true", help="print the tables in Markdown")
+
+
+def scores(args: Namespace) -> None:
+    found = api.scores(args.runs)
+    if args.markdown:
+        print(found.markdown())
+    else:
+        show(found.tables())
+
+
+def benchmark_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("--json", action="store_true", help=ONE_OBJECT)
+    add_sized_settings(parser, BenchmarkSettings, argv)
+
+
+def benchmark(args: Namespace) -> None:
+    result = api.benchmark(preset=args.preset, **given_settings(BenchmarkSettings, args))
+    if args.json:
+        print(json.dumps(result))
+        return
+    head = ["", "seconds", "documents/s", "GFLOP", "GFLOP/s", "efficiency", "peak memory"]
+    rows = [
+        [
+            name,
+            f"{timed['seconds']:.3f}",
+            f"{timed['documents_per_second']:.0f}",
+            f"{timed['gflop']:.1f}",
+            f"{timed['gflop'] / timed['seconds']:.1f}",
+            f"{timed['efficiency']:.0%}",
+            f"{timed['peak_memory_mb']:,.0f} MB",
+        ]
+        for name, timed in result.items()
+        if isinstance(timed, dict)
+    ]
+    rate = f"matrices alone {result['gemm_gflops']:.1f} GFLOP/s, {result['threads']} threads"
+    show([(f"{result['model']}: {rate}", head, rows)])
+
+
+COMMANDS = (
+    Command(
+        "evaluate",
+        "measure a trained model",
+        "evaluate",
+        evaluate_flags,
+        evaluate,
+        (
+            "ssdvae evaluate runs/first",
+            "ssdvae evaluate runs/first --split test --tasks perplexity --json",
+        ),
+    ),
+    Command(
+        "scores",
+        "put the scores of runs side by side, averaged over seeds",
+        "scores",
+        scores_flags,
+        scores,
+        ("ssdvae scores runs/first", "ssdvae scores runs/first --markdown"),
+    ),
+    Command(
+        "benchmark",
+        "time a model against what the machine can do",
+        "benchmark",
+        benchmark_flags,
+        benchmark,
+        (
+            "ssdvae benchmark --preset tiny --model rnnlm",
+            "ssdvae benchmark --preset tiny --vocabulary 5000 --json",
+        ),
+    ),
+)

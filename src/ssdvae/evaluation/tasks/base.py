@@ -1,0 +1,123 @@
+"""What an evaluation task is.
+
+A task is a file beside this one and a line in ``TASKS``: its figures, what it needs of a model, the data that
+it is measured on, and a function that measures. All that shows tasks reads that table.
+
+``ssdvae --help`` reads it too. So a task's file imports nothing heavy at its top: what computes the figures
+is imported where it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from ssdvae.config import EvaluateSettings
+
+if TYPE_CHECKING:
+    from ssdvae.data.batches import Batch
+    from ssdvae.data.corpus import Corpus
+    from ssdvae.evaluation.measure import Evaluation
+    from ssdvae.models.base import Beliefs, EventModel
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number that a task gives, and how it is shown."""
+
+    name: str  # its key in scores.json
+    title: str  # the head of a column
+    better: Literal["lower", "higher"] | None = None
+    digits: int = 3  # after the point
+    share: bool = False  # from 0 to 1: shown in per cent where it stands alone
+    paper: str | None = None  # the paper's table that has it
+    compared: bool = True  # whether `reproduce` has a column for it
+    headline: str | None = None  # its name at the top of the page; None for a figure that is not shown there
+
+    def text(self, value: float) -> str:
+        """As a table shows it."""
+        return f"{value:.{self.digits}f}"
+
+    def headline_text(self, value: float) -> str:
+        """As it is shown by itself."""
+        return f"{value:.1%}" if self.share else self.text(value)
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something that a model has or does not have."""
+
+    name: str
+    met_by: Callable[[EventModel], bool]
+
+
+WORDS = Need("probabilities of words", lambda model: model.decoder is not None)
+FRAMES = Need("inferred frames", lambda model: model.infers_frames)
+ATTENTION = Need("attention over words", lambda model: model.infers_with_attention)
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a task is measured on."""
+
+    name: str  # the split, or the file; and how it was scored, if not as usual
+    sha256: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a task found."""
+
+    items: int  # documents, events or questions behind the figures
+    scores: dict[str, Any]
+    details: list[dict[str, Any]] | None = None  # one record for each item
+
+
+class Observer(Protocol):
+    """Sees what the model infers of every batch of the split."""
+
+    def add(self, beliefs: Beliefs, batch: Batch) -> None: ...
+
+
+def split_data(corpus: Corpus, settings: EvaluateSettings) -> Data:
+    """The documents of the split."""
+    name = f"{settings.split}.arrow"
+    return Data(settings.split, corpus.manifest["sha256"][name], corpus.folder / name)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thing that is measured of a model.
+
+    ``data`` says what it is measured on; None if the corpus has nothing for it. ``run`` measures; None if
+    there was nothing to measure.
+
+    Several tasks share one pass over the split, ``Evaluation.split_pass``. ``observer`` makes what is to see
+    the batches of that pass, and ``scores_words`` asks it to score the words too.
+    """
+
+    name: str
+    title: str
+    explanation: str  # how to read the figures
+    figures: tuple[Figure, ...]  # those that tables show
+    run: Callable[[Evaluation, Data], Result | None]
+    needs: tuple[Need, ...] = ()
+    settings: tuple[str, ...] = field(default=(), kw_only=True)  # of `evaluate`, that change the figures
+    default: bool = field(default=True, kw_only=True)  # measured if no task is named
+    data: Callable[[Corpus, EvaluateSettings], Data | None] = field(default=split_data, kw_only=True)
+    observer: Callable[[EventModel], Observer] | None = field(default=None, kw_only=True)
+    scores_words: bool = field(default=False, kw_only=True)
+    has_details: bool = field(default=False, kw_only=True)  # whether its results have one record an item
+    takes_cloze_files: bool = field(default=False, kw_only=True)  # measured on --cloze files, too
+    single_events: bool = field(default=False, kw_only=True)  # the paper measures it on single events
+
+    def can(self, model: EventModel) -> bool:
+        """Whether the model has all that the task needs."""
+        return not self.missing(model)
+
+    def missing(self, model: EventModel) -> list[str]:
+        """What the task needs and the model does not have."""
+        return [need.name for need in self.needs if not need.met_by(model)]

@@ -1,0 +1,54 @@
+"""Inverse narrative cloze: which of several continuations really followed a seed event?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ssdvae.config import EvaluateSettings
+from ssdvae.evaluation.tasks.base import WORDS, Data, Figure, Result, Task
+from ssdvae.files import sha256
+
+if TYPE_CHECKING:
+    from ssdvae.data.corpus import Corpus
+    from ssdvae.evaluation.measure import Evaluation
+
+NAME = "cloze"
+
+
+def data(corpus: Corpus, settings: EvaluateSettings) -> Data | None:
+    """The file of --cloze, or the corpus's own. If it has none, and nothing else is measured, an error."""
+    if settings.cloze is None and not corpus.has_cloze(settings.split) and settings.task_names != (NAME,):
+        return None
+    path = corpus.cloze(settings.split) if settings.cloze is None else settings.cloze
+    name = settings.split if settings.cloze is None else str(settings.cloze)
+    # Beside the usual measurement, not in its place.
+    name += ", frames read" if settings.cloze_frames == "read" else ""
+    return Data(name, sha256(path), path)
+
+
+def run(evaluation: Evaluation, data: Data) -> Result:
+    from ssdvae.data.cloze import ClozeTask, read_cloze
+    from ssdvae.evaluation.cloze import score_cloze
+
+    model, settings = evaluation.model, evaluation.settings
+    items = ClozeTask.of(read_cloze(data.path), model.vocabulary, evaluation.corpus.lowercase)
+    scores = score_cloze(model, items, settings, evaluation.advance)
+    return Result(len(items), scores.summary(settings.eval_seed), scores.details())
+
+
+CLOZE = Task(
+    name=NAME,
+    title="Inverse narrative cloze",
+    explanation="Higher is better: the share of items whose true continuation of a seed event is chosen. The "
+    "paper chooses by likelihood; PMI takes away how likely the words are anyway.",
+    figures=(
+        Figure("cloze_nll", "by likelihood", "higher", share=True, paper="1b"),
+        Figure("cloze_pmi", "by PMI", "higher", share=True, headline="cloze accuracy"),
+    ),
+    run=run,
+    needs=(WORDS,),
+    settings=("cloze_seeds", "cloze_frames", "eval_batch", "eval_seed"),
+    data=data,
+    has_details=True,
+    takes_cloze_files=True,
+)

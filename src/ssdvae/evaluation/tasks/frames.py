@@ -1,0 +1,47 @@
+"""Frame prediction: is the inferred frame of an event the known one?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ssdvae.evaluation.tasks.base import FRAMES, Data, Figure, Observer, Result, Task
+
+if TYPE_CHECKING:
+    from ssdvae.evaluation.frames import FramePredictions
+    from ssdvae.evaluation.measure import Evaluation
+    from ssdvae.models.base import EventModel
+
+NAME = "frames"
+
+
+def observer(model: EventModel) -> Observer:
+    from ssdvae.evaluation.frames import FramePredictions
+
+    return FramePredictions()
+
+
+def run(evaluation: Evaluation, data: Data) -> Result | None:
+    """None if no event of the split has a known frame."""
+    predictions: FramePredictions = evaluation.split_pass.observers[NAME]
+    scores = predictions.scores(evaluation.model.frames)
+    return Result(scores["frame_events"], scores) if scores else None
+
+
+FRAME_PREDICTION = Task(
+    name=NAME,
+    title="Frame prediction",
+    explanation="Higher is better, except for the calibration error; precision and F1 are macro. No frame "
+    "was observed. The paper classifies single events: only a corpus of one event a document compares with "
+    "it. Its classifiers, unlike SSDVAE, learn from the frames of all training events.",
+    figures=(
+        Figure("frame_accuracy", "accuracy", "higher", share=True, paper="3", headline="frame accuracy"),
+        Figure("frame_precision", "macro precision", "higher", share=True, paper="3"),
+        Figure("frame_f1", "macro F1", "higher", share=True, paper="3"),
+        Figure("frame_ece", "calibration error", "lower", share=True, compared=False),
+    ),
+    run=run,
+    needs=(FRAMES,),
+    settings=("eval_batch",),
+    observer=observer,
+    single_events=True,
+)

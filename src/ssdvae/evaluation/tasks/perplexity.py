@@ -1,0 +1,33 @@
+"""Perplexity: how well the words are predicted, and whether the latent variables are used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ssdvae.evaluation.tasks.base import Data, Figure, Result, Task
+
+if TYPE_CHECKING:
+    from ssdvae.evaluation.measure import Evaluation
+
+
+def run(evaluation: Evaluation, data: Data) -> Result:
+    return Result(len(evaluation.documents), evaluation.split_pass.scores)
+
+
+PERPLEXITY = Task(
+    name="perplexity",
+    title="Perplexity",
+    explanation="Lower is better. “ppl” conditions on frames that were inferred from the very words to be "
+    "predicted. Only the bound, which pays for the latent variables, compares models with and without them. "
+    "The paper's perplexity counts separators.",
+    figures=(
+        Figure("ppl", "ppl", "lower", digits=2),
+        Figure("ppl_official", "ppl with separators", "lower", digits=2, paper="1a"),
+        Figure("ppl_bound", "ppl bound", "lower", digits=2, headline="perplexity bound"),
+        Figure("latent_used", "values in use", digits=0, compared=False),
+    ),
+    # It needs no words: of a model without them, it measures the use of the latent variables.
+    run=run,
+    settings=("bound_samples", "eval_batch", "eval_seed"),
+    scores_words=True,
+)

@@ -1,0 +1,134 @@
+"""The demo: the whole road on the embedded corpus, where the best possible scores are known exactly."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssdvae.config import EvaluateSettings, PrepareSettings, ReportSettings, TrainSettings
+from ssdvae.data.batches import collate
+from ssdvae.data.cloze import read_cloze
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.events import Document
+from ssdvae.data.prepare import prepare, split_of, usable_events
+from ssdvae.data.readers import read_documents, write_jsonl
+from ssdvae.evaluation.of_run import evaluate_run
+from ssdvae.extraction.demo import THRESHOLD, extract_example
+from ssdvae.files import atomic_write
+from ssdvae.models.base import EventModel
+from ssdvae.paper.figures import published_figures
+from ssdvae.progress import SILENT, Progress, track
+from ssdvae.report.page import write_report
+from ssdvae.runs import Run
+from ssdvae.storyworld.scores import best_cloze, best_scores
+from ssdvae.storyworld.world import World
+from ssdvae.training.train import resume, train
+
+log = logging.getLogger(__name__)
+
+DOCUMENTS = 50_000
+SHOWN = 3
+"""Documents that are shown with their frames."""
+
+SEED = 1
+PREPARE = PrepareSettings(vocabulary=2_000, frames=500, valid_share=0.02, test_share=0.02)
+# Larger steps than the paper's, and a decay: the corpus is easy and the visitor is waiting. Documents cost
+# nothing here, so none is seen twice.
+TRAIN = TrainSettings(
+    observe=0.9,
+    foresight=0.3,
+    embedding=64,
+    hidden=128,
+    layers=1,
+    batch=32,
+    learning_rate=5e-3,
+    decay=True,
+    epochs=1,
+    validate_steps=200,
+    seed=SEED,
+)
+EVALUATE = EvaluateSettings(split="test", cloze_seeds=10)
+
+
+@dataclass(frozen=True)
+class Tour:
+    """What the demo has made, and what is worth a look."""
+
+    folder: Path
+    run: Run
+    page: Path
+    scores: dict[str, Any]  # "ssdvae": of the model; "best": the best possible ones
+    curve: list[float]  # perplexity of the validation split, as training went on
+    documents: list[tuple[Document, list[str]]]  # unseen, with the frames that the model infers
+    extracted: Document | None  # events found in a short text; None without the package that reads it
+    threshold: float = THRESHOLD  # frames of those events that are less probable are latent
+
+
+def take_tour(
+    out: Path, documents: int = DOCUMENTS, settings: TrainSettings = TRAIN, progress: Progress = SILENT
+) -> Tour:
+    """Make the corpus, train and evaluate; what an earlier tour has finished is not done again."""
+    world = World.embedded()
+    events, run = out / "events.jsonl", Run(out / "run")
+    if not events.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        log.info(f"writing {documents:,} documents of the embedded corpus to {events}")
+        write_jsonl(events, track(progress, world.documents(documents, SEED), "writing", documents))
+    there = (out / "corpus").exists()
+    corpus = Corpus(out / "corpus") if there else prepare(events, out / "corpus", PREPARE, progress=progress)
+    if run.config_path.exists():
+        resume(run.folder, progress=progress)
+    else:
+        log.info(f"training on {corpus.manifest['splits']['train']['documents']:,} of them")
+        train(corpus, run.folder, settings, progress)
+
+    truth = _unseen(events)
+    log.info("measuring on documents that were not trained on")
+    model = EventModel.read(run.folder).on_fastest_device()
+    with progress.task("evaluating", len(truth)) as advance:
+        scores = {
+            "ssdvae": evaluate_run(run.folder, model, corpus, EVALUATE, advance=advance),
+            "best": {**best_scores(world, truth), **_best_cloze(world, corpus)},
+        }
+    with atomic_write(out / "scores.json") as path:
+        path.write_text(json.dumps(scores, indent=2) + "\n", encoding="utf-8")
+    return Tour(
+        folder=out,
+        run=run,
+        page=write_report(
+            [run.folder], out / "report.html", ReportSettings(split="test"), published=published_figures()
+        ),
+        scores=scores,
+        curve=[record["ppl"] for record in run.curve()],
+        documents=list(zip(truth[:SHOWN], _inferred(model, corpus, SHOWN), strict=True)),
+        extracted=extract_example(out / "text"),
+    )
+
+
+def _best_cloze(world: World, corpus: Corpus) -> dict[str, float]:
+    if not corpus.has_cloze("test"):
+        return {}
+    best = best_cloze(world, read_cloze(corpus.cloze("test")))
+    return {"cloze_nll": best["nll"], "cloze_pmi": best["pmi"]}
+
+
+def _unseen(events: Path) -> list[Document]:
+    """The documents of the test split, cut as `prepare` cut them but with all their words."""
+    return [
+        Document(document.id, tuple(usable_events(document, PREPARE)))
+        for document in read_documents(events)
+        if split_of(document.id, PREPARE) == "test"
+    ]
+
+
+def _inferred(model: EventModel, corpus: Corpus, count: int) -> Sequence[list[str]]:
+    """The frames that the model infers for the first documents of the test split."""
+    beliefs = model.infer(collate(corpus.split("test"), np.arange(count)).to(model.device))
+    assert beliefs is not None
+    return [[corpus.frames.name(f) for f in row if f >= 0] for row in beliefs.value.tolist()]

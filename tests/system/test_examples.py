@@ -1,0 +1,57 @@
+"""The examples of every --help, run one after another as a stranger would run them."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+import ssdvae
+from ssdvae.cli.main import COMMANDS, main
+
+EXAMPLE = Path(ssdvae.__file__).parent / "extraction" / "example"
+ORDER = [
+    *("world", "extract", "annotate", "import", "prepare", "train", "evaluate", "scores"),
+    *("explain", "infer", "generate", "report", "benchmark"),
+]
+# Hours, or minutes: their flags are looked at, and tests of their own run them in small.
+TOO_LONG = {"demo", "reproduce"}
+
+
+def words_of(example: str) -> tuple[list[str], str]:
+    """The words after ``ssdvae``, and what is piped into it."""
+    typed, _, command = example.rpartition(" | ")
+    program, *words = shlex.split(command)
+    assert program == "ssdvae"
+    return words, "\n".join(shlex.split(typed)[1:])
+
+
+def test_every_command_has_examples_that_can_be_parsed() -> None:
+    assert {*ORDER, *TOO_LONG} == COMMANDS.keys()
+    for name, command in COMMANDS.items():
+        for example in command.examples:
+            (first, *words), _ = words_of(example)
+            assert first == name
+            command.parser(words).parse_args(words)
+
+
+def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stories").mkdir()
+    shutil.copy(EXAMPLE / "ferry.conllu", tmp_path / "stories")
+    shutil.copy(EXAMPLE / "verbs.csv", tmp_path)
+    (tmp_path / "mine.csv").write_text("document,verb,subj,obj,mod,frame\na,met,she,him,at,Meet_with\n")
+    for name in ("news", "more"):
+        (tmp_path / f"{name}_TUP.txt").write_text("met she him _NULL_ <TUP> left he none at\n")
+        (tmp_path / f"{name}_frame.txt").write_text("Meet_with __NOFRAME__\n")
+    for name in ORDER:
+        for example in COMMANDS[name].examples:
+            words, typed = words_of(example)
+            # Ten thousand documents take too long here.
+            more = ["--documents", "600"] if name == "world" and "--documents" not in words else []
+            more += ["--steps", "1"] if name == "benchmark" else []
+            monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+            assert main([*words, *more]) == 0, example

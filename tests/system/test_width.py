@@ -1,0 +1,87 @@
+"""Tables fit the terminal: nothing is cut off, and no line is wider."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from ssdvae.cli.layout import fitted
+from ssdvae.cli.main import main
+
+WIDTH = 80
+TINY = ["--hidden=8", "--embedding=8", "--layers=1", "--epochs=1", "--batch=50"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of the embedded world, and two evaluated runs that differ in many settings."""
+    folder = tmp_path_factory.mktemp("width")
+    assert main(["world", str(folder / "events.jsonl"), "--documents", "200"]) == 0
+    corpus = ["prepare", str(folder / "events.jsonl"), "--out", str(folder / "corpus"), "--preset", "tiny"]
+    assert main([*corpus, "--valid-share", "0.2", "--test-share", "0.1"]) == 0
+    assert main(["train", str(folder / "corpus"), "--out", str(folder / "a"), *TINY]) == 0
+    assert main(["evaluate", str(folder / "a"), "--bound-samples=1", "--cloze-seeds=1", "--json"]) == 0
+    shutil.copytree(folder / "a", folder / "b")
+    config = yaml.safe_load((folder / "b" / "config.yaml").read_text())
+    config |= {"observe": 0.123456, "learning_rate": 0.00123, "epochs": 9, "clip": 1.5, "patience": 3}
+    (folder / "b" / "config.yaml").write_text(yaml.safe_dump(config))
+    return folder
+
+
+COMMANDS = [
+    "scores A B",
+    "scores A",
+    "evaluate A --bound-samples=1 --tasks=perplexity",
+    "explain A --rows=8 --min-count=0",
+    "infer A EVENTS",
+    "generate A --seed-event arrested --scripts=2",
+    "benchmark --model=rnnlm --hidden=8 --embedding=6 --vocabulary=50 --frames=7 --batch=4 --steps=1",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_printed_fits_eighty_columns(
+    command: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    places = {"A": folder / "a", "B": folder / "b", "EVENTS": folder / "events.jsonl"}
+    capsys.readouterr()
+    assert main([str(places.get(word, word)) for word in command.split()]) == 0
+    shown = capsys.readouterr().out
+    assert shown
+    assert "…" not in shown
+    for line in shown.splitlines():
+        assert cell_len(line) <= WIDTH, line
+
+
+words = st.text("abcdefgh_", min_size=1, max_size=14)
+texts = st.one_of(words, st.lists(words, max_size=5).map(" ".join), st.floats(0, 9).map("{:.3f}".format))
+tables = st.integers(1, 9).flatmap(
+    lambda n: st.tuples(
+        st.lists(texts, min_size=n, max_size=n),
+        st.lists(st.lists(texts, min_size=n, max_size=n), max_size=5),
+    )
+)
+
+
+@given(tables)
+def test_any_table_fits_and_nothing_is_lost(table: tuple[list[str], list[list[str]]]) -> None:
+    head, rows = table
+    out = Console(width=WIDTH, no_color=True)
+    with out.capture() as captured:
+        for part in fitted(head, rows, WIDTH):
+            out.print(part)
+    shown = captured.get()
+    assert all(cell_len(line) <= WIDTH for line in shown.splitlines())
+    assert "…" not in shown
+    for text in (*head, *(cell for row in rows for cell in row)):
+        # Broken between words, and nowhere else.
+        for word in text.split():
+            assert word in shown
