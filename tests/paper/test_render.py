@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
-import statistics
+from fractions import Fraction
 from itertools import zip_longest
 
 import pytest
@@ -40,14 +41,21 @@ def tables(draw: st.DrawFn) -> Table:
 
 @given(values)
 def test_mean_and_deviation_are_those_of_a_sample(numbers: list[float]) -> None:
-    spread = Spread(tuple(numbers))
-    figure = Figure.from_spread(spread, 3)
+    """n·mean = Σ x and (n − 1)·deviation² = Σ (x − mean)², in fractions; and what is shown is near enough."""
+    figure = Figure.from_spread(Spread(tuple(numbers)), 3)
     assert figure is not None
-    assert figure.mean == statistics.mean(numbers)
-    expected = statistics.stdev(numbers) if len(numbers) > 1 else None
-    assert figure.deviation == expected
-    parts = [f"{x:.3f}" for x in (figure.mean, figure.deviation) if x is not None]
-    assert figure.text == " ± ".join(parts)
+    exact, n = [Fraction(x) for x in numbers], len(numbers)
+    mean = sum(exact) / n
+    assert figure.mean == pytest.approx(float(mean), rel=1e-12, abs=1e-300)
+    shown = [float(part) for part in figure.text.split(" ± ")]
+    assert shown[0] == pytest.approx(figure.mean, abs=0.00051)
+    if n == 1:
+        assert figure.deviation is None
+        assert len(shown) == 1
+    else:
+        variance = float(sum((x - mean) ** 2 for x in exact) / (n - 1))
+        assert figure.deviation == pytest.approx(math.sqrt(variance), rel=1e-9)
+        assert shown[1] == pytest.approx(figure.deviation, abs=0.00051)
 
 
 @given(tables())
