@@ -26,7 +26,7 @@ from ssdvae.files import atomic_write
 from ssdvae.models import MODELS
 from ssdvae.runs import Run
 from ssdvae.training.train import resume, train
-from tests.training import several
+from tests.training import train_several
 from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, launch
 
 
@@ -40,7 +40,7 @@ def test_two_processes_take_the_step_that_one_takes(corpus: Corpus, tmp_path: Pa
     for name, settings in every.items():
         train(corpus, tmp_path / "one" / name, settings)
     (tmp_path / "runs.json").write_text(json.dumps({n: s.to_dict() for n, s in every.items()}))
-    process = launch(2, several.__file__, corpus.folder, tmp_path / "runs.json", tmp_path / "two")
+    process = launch(2, train_several.__file__, corpus.folder, tmp_path / "runs.json", tmp_path / "two")
     _, said = process.communicate(timeout=240)
     assert process.returncode == 0, said
     for name in MODELS:

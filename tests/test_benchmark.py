@@ -32,7 +32,7 @@ def test_efficiency_is_work_by_time_and_by_the_rate_of_matrices(
 ) -> None:
     """On a machine whose steps take 1, 9 and 2 seconds, between which it makes 30, 4 and 5 GFLOP a second.
 
-    Of both the median counts, 2 and 5. The work itself is held against torch's count in ``laws/test_flops``.
+    Of both the median counts, 2 and 5. The work itself is held against torch's count in ``models/test_flops``.
     """
     seconds, rates, steps = cycle([1.0, 9.0, 2.0]), cycle([30.0, 4.0, 5.0]), []
 
@@ -54,7 +54,7 @@ def test_efficiency_is_work_by_time_and_by_the_rate_of_matrices(
 
 
 def test_the_rate_of_matrices_is_their_work_by_the_time_that_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two matrices of side n take 2n³ operations. Here a look at the clock takes a fifth of the time given."""
+    """Two matrices of side n take 2n³ operations; here a look at the clock takes a fifth of the time."""
     clock = count(step=SECONDS / 5)
     monkeypatch.setattr("ssdvae.benchmark.time.perf_counter", lambda: next(clock))
     # Looks at 1/5, 2/5 … 4/5 of the time, each followed by a product; the one at 5/5 ends it.

@@ -157,7 +157,7 @@ def test_a_continuation_has_the_probability_of_its_words_after_the_seed(speaking
 
 
 def test_a_plan_from_the_seed_is_for_the_whole_script_and_looks_at_words_alone(speaking: EventModel) -> None:
-    """A frame for each of its events, or a code of each codebook, or nothing; gold frames change none of it."""
+    """A frame for each event, or a code of each codebook, or nothing; gold frames change none of it."""
     batch = toy_batch([4, 3], observe=0)
     seed = _events(batch, slice(1))
     plan = speaking.plan(seed, batch.observed, batch.mask, mode, noise(2))
