@@ -32,7 +32,7 @@ def test_efficiency_is_work_by_time_and_by_the_rate_of_matrices(
 ) -> None:
     """On a machine whose steps take 1, 9 and 2 seconds, between which it makes 30, 4 and 5 GFLOP a second.
 
-    Of both the median counts, 2 and 5. The work itself is held against torch's count in ``models/test_flops``.
+    The medians count, 2 and 5. The work itself is held against torch's count in ``models/test_flops``.
     """
     seconds, rates, steps = cycle([1.0, 9.0, 2.0]), cycle([30.0, 4.0, 5.0]), []
 
