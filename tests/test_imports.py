@@ -70,7 +70,8 @@ def imported(module: str, text: str) -> Iterator[str]:
 
 def ways() -> dict[tuple[str, str], list[str]]:
     """From which room one goes to which other, and where that is written."""
-    known, found = set(rooms()), {}
+    known = set(rooms())
+    found: dict[tuple[str, str], list[str]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
         for name in imported(".".join(("ssdvae", *parts)), path.read_text(encoding="utf-8")):
