@@ -171,10 +171,10 @@ def fake_cuda() -> Iterator[torch.device]:
         yield CUDA
 
 
-_apply = nn.Module._apply
+_apply: Any = nn.Module._apply
 
 
-def _moved(module: nn.Module, *args: Any) -> nn.Module:
+def _moved(module: nn.Module, *args: Any) -> Any:
     """A module on another device keeps its parameters, of which an optimiser may have hold already."""
     torch.__future__.set_swap_module_params_on_conversion(True)
     try:
