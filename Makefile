@@ -2,20 +2,27 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check format clean
+# One test process a core, each with one thread: two that share a core by turns would both be late.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+
+.PHONY: demo test test-slow check format clean
 
 demo: .venv/installed
 	$(BIN)/ssdvae demo --out demo
 
 test: .venv/installed-dev
-	$(BIN)/pytest
+	$(PYTEST) -m 'not slow'
+
+# What `make test` leaves out, and .ci/run does not.
+test-slow: .venv/installed-dev
+	$(PYTEST) -m slow
 
 # What a commit must pass.
 check: .venv/installed-dev
 	$(BIN)/ruff format --check src tests
 	$(BIN)/ruff check src tests
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(PYTEST) -m 'not slow'
 
 format: .venv/installed-dev
 	$(BIN)/ruff format src tests

@@ -30,7 +30,6 @@ from ssdvae.config import TrainSettings
 from ssdvae.config.formats import read_train_settings, versioned
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import atomic_write, check_exists, translate_os_errors
-from ssdvae.models.base import EventModel
 
 SCORES = "scores.json"
 
@@ -176,14 +175,6 @@ class Run:
                 yield file
         except (SafetensorError, RuntimeError, TypeError, KeyError, ValueError) as error:
             raise DataError(path, None, str(error).splitlines()[0], "a checkpoint of this run") from error
-
-    def save_model(self, model: EventModel, scores: dict[str, Any]) -> None:
-        """Write the model as it is now, with its card."""
-        with translate_os_errors(self.folder, "write"):
-            # Not save_pretrained, which first takes the old config.json away.
-            model._save_pretrained(self.folder)
-            with atomic_write(self.folder / "README.md") as path:
-                model.generate_model_card(scores=scores).save(path)
 
 
 RENAMED = {"surprise": "prior_cross_entropy"}

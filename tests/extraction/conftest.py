@@ -8,11 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.extraction.trees import CONSTRUCTIONS, rows_of
+from tests.shared import made_once
 
 
 @pytest.fixture(scope="session")
 def spacy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A spaCy model that knows the sentences of ``CONSTRUCTIONS`` by heart, each with a full stop."""
+    return made_once(tmp_path_factory, "spacy", lambda folder: _train_parser(folder / "tiny")) / "tiny"
+
+
+def _train_parser(folder: Path) -> None:
     import spacy
     from spacy.tokens import Doc
     from spacy.training import Example
@@ -46,6 +51,4 @@ def spacy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ruler = nlp.add_pipe("attribute_ruler")
     for form, lemma in lemmas.items():
         ruler.add([[{"LOWER": form}]], {"LEMMA": lemma})  # type: ignore[attr-defined]  # an AttributeRuler
-    folder = tmp_path_factory.mktemp("spacy") / "tiny"
     nlp.to_disk(folder)
-    return folder

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
-import statistics
+from fractions import Fraction
 from itertools import zip_longest
 
 import pytest
@@ -42,14 +43,22 @@ def tables(draw: st.DrawFn) -> Table:
 
 
 @given(values)
-def test_mean_and_deviation_are_those_of_a_sample(sample: list[float]) -> None:
-    number = Number.from_spread(Spread(tuple(sample)), Figure("x", "x", digits=3))
-    assert number is not None
-    assert number.mean == statistics.mean(sample)
-    expected = statistics.stdev(sample) if len(sample) > 1 else None
-    assert number.deviation == expected
-    parts = [f"{x:.3f}" for x in (number.mean, number.deviation) if x is not None]
-    assert number.text == " ± ".join(parts)
+def test_mean_and_deviation_are_those_of_a_sample(numbers: list[float]) -> None:
+    """n·mean = Σ x and (n − 1)·deviation² = Σ (x − mean)², in fractions; and what is shown is near enough."""
+    figure = Number.from_spread(Spread(tuple(numbers)), Figure("x", "x", digits=3))
+    assert figure is not None
+    exact, n = [Fraction(x) for x in numbers], len(numbers)
+    mean = sum(exact) / n
+    assert figure.mean == pytest.approx(float(mean), rel=1e-12, abs=1e-300)
+    shown = [float(part) for part in figure.text.split(" ± ")]
+    assert shown[0] == pytest.approx(figure.mean, abs=0.00051)
+    if n == 1:
+        assert figure.deviation is None
+        assert len(shown) == 1
+    else:
+        variance = float(sum((x - mean) ** 2 for x in exact) / (n - 1))
+        assert figure.deviation == pytest.approx(math.sqrt(variance), rel=1e-9)
+        assert shown[1] == pytest.approx(figure.deviation, abs=0.00051)
 
 
 @given(tables())

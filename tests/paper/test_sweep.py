@@ -26,6 +26,7 @@ from ssdvae.paper.cells import Cells, duration
 from ssdvae.paper.grid import HAQAE, RNNLM, Cell
 from ssdvae.paper.job import Job
 from ssdvae.runs import Run
+from tests.shared import made_once
 
 SMALL = [
     *("--scale=tiny", "--hidden=8", "--embedding=8", "--epochs=2", "--batch=50"),
@@ -55,25 +56,28 @@ def start(*words: object) -> subprocess.Popen[str]:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("reproduce")
-    assert main(["world", str(folder / "events.jsonl"), "--documents", "160", "--seed", "5"]) == 0
-    words = ["prepare", str(folder / "events.jsonl"), "--out", str(folder / "world"), "--preset", "tiny"]
-    shares = ["--valid-share=0.25", "--test-share=0.1", "--cloze-items=6", "--vocabulary=120"]
-    assert main([*words, *shares]) == 0
-    return folder / "world"
+    def make(folder: Path) -> None:
+        assert main(["world", str(folder / "events.jsonl"), "--documents", "160", "--seed", "5"]) == 0
+        words = ["prepare", str(folder / "events.jsonl"), "--out", str(folder / "world"), "--preset", "tiny"]
+        shares = ["--valid-share=0.25", "--test-share=0.1", "--cloze-items=6", "--vocabulary=120"]
+        assert main([*words, *shares]) == 0
+
+    return made_once(tmp_path_factory, "sweep-corpus", make) / "world"
 
 
 @pytest.fixture(scope="module")
 def whole(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All tables, made without being disturbed."""
-    out = tmp_path_factory.mktemp("whole") / "out"
-    process = start(*ALL, "--data", corpus, "--out", out)
-    said, errors = process.communicate(timeout=600)
-    assert process.returncode == 0, errors
-    assert len(said.splitlines()) == 8, said
-    assert errors.count("finished ") == len(CELLS)
-    assert "5 left" in errors.splitlines()[0]
-    return out
+
+    def make(folder: Path) -> None:
+        process = start(*ALL, "--data", corpus, "--out", folder / "out")
+        said, errors = process.communicate(timeout=600)
+        assert process.returncode == 0, errors
+        assert len(said.splitlines()) == 8, said
+        assert errors.count("finished ") == len(CELLS)
+        assert "5 left" in errors.splitlines()[0]
+
+    return made_once(tmp_path_factory, "whole-sweep", make) / "out"
 
 
 @pytest.fixture
@@ -126,6 +130,7 @@ def test_a_sweep_leaves_ordinary_runs_and_tables_in_every_format(whole: Path, co
     assert "not tested with enough seeds" in page
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_killed_halfway_gives_the_same_tables(
     corpus: Path, whole: Path, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from ssdvae import api
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import write_jsonl
+from tests.shared import made_once
 
 WORD = "<script>alert(1)</script>"
 FRAME = '"><img/src="https://example.org/x.png"/onerror=alert(2)>'
@@ -58,7 +59,11 @@ def documents(count: int) -> Iterator[Document]:
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """SSDVAE, measured on two splits, and RNNLM, not measured."""
-    folder = tmp_path_factory.mktemp("report")
+    folder = made_once(tmp_path_factory, "reported-runs", _make_runs)
+    return [folder / "ssdvae", folder / "rnnlm"]
+
+
+def _make_runs(folder: Path) -> None:
     write_jsonl(folder / "events.jsonl", documents(160))
     shares: dict[str, Any] = {"valid_share": 0.3, "test_share": 0.1}
     sizes: dict[str, Any] = {"cloze_items": 8, "cloze_events": 5, "cloze_options": 3}
@@ -67,7 +72,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         api.train(corpus, folder / model, model=model, **TINY)
     for split in ("valid", "test"):
         api.evaluate(folder / "ssdvae", split=split, bound_samples=1, cloze_seeds=2)
-    return [folder / "ssdvae", folder / "rnnlm"]
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from ssdvae.data.readers import write_jsonl
 from ssdvae.runs import Run
 from ssdvae.storyworld.world import World
 from ssdvae.training.train import train
+from tests.shared import made_once
 
 DOCUMENTS, PER_EPOCH, EPOCHS = 120, 6, 2
 SETTINGS = TrainSettings(
@@ -44,16 +46,21 @@ def _one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    folder = tmp_path_factory.mktemp("corpus")
-    write_jsonl(folder / "events.jsonl", World.embedded().documents(DOCUMENTS, seed=3))
-    settings = PrepareSettings(vocabulary=300, events=6, valid_share=0.1, test_share=0.05)
-    return prepare(folder / "events.jsonl", folder / "corpus", settings)
+    def make(folder: Path) -> None:
+        write_jsonl(folder / "events.jsonl", World.embedded().documents(DOCUMENTS, seed=3))
+        settings = PrepareSettings(vocabulary=300, events=6, valid_share=0.1, test_share=0.05)
+        prepare(folder / "events.jsonl", folder / "corpus", settings)
+
+    return Corpus(made_once(tmp_path_factory, "training-corpus", make) / "corpus")
 
 
 @pytest.fixture(scope="session")
 def uninterrupted(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
     torch.set_num_threads(1)
-    return train(corpus, tmp_path_factory.mktemp("runs") / "whole", SETTINGS)
+    folder = made_once(
+        tmp_path_factory, "uninterrupted", lambda folder: train(corpus, folder / "run", SETTINGS)
+    )
+    return Run(folder / "run")
 
 
 def flags(settings: TrainSettings) -> list[str]:

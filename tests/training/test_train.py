@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 
 import ssdvae
 from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.config.models import SSDVAESettings
 from ssdvae.data.batches import Noise, epoch_batches, generator, mask_frames, process_slice
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
@@ -26,7 +27,7 @@ from ssdvae.files import atomic_write
 from ssdvae.models import MODELS
 from ssdvae.runs import Run
 from ssdvae.training.train import resume, train
-from tests.training import several
+from tests.training import train_several
 from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, launch
 
 
@@ -41,7 +42,7 @@ def test_two_processes_take_the_step_that_one_takes(corpus: Corpus, tmp_path: Pa
     for name, settings in every.items():
         train(corpus, tmp_path / "one" / name, settings)
     (tmp_path / "runs.json").write_text(json.dumps({n: s.to_dict() for n, s in every.items()}))
-    process = launch(2, several.__file__, corpus.folder, tmp_path / "runs.json", tmp_path / "two")
+    process = launch(2, train_several.__file__, corpus.folder, tmp_path / "runs.json", tmp_path / "two")
     _, said = process.communicate(timeout=240)
     assert process.returncode == 0, said
     for name in MODELS:
@@ -75,7 +76,8 @@ def test_relations_of_framenet_come_from_a_file_or_are_asked_for(
 
 
 def test_training_lowers_the_loss_and_records_every_term(corpus: Corpus, tmp_path: Path) -> None:
-    run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=4, learning_rate=0.02))
+    settings = SETTINGS.changed(epochs=4, learning_rate=0.02, normalize="document")
+    run = train(corpus, tmp_path / "run", settings)
     records = run.metrics()
     training = [record for record in records if record["split"] == "train"]
     validation = [record for record in records if record["split"] == "valid"]
@@ -84,9 +86,12 @@ def test_training_lowers_the_loss_and_records_every_term(corpus: Corpus, tmp_pat
     assert {"loss", "reconstruction", "entropy", "frame_nll"} <= training[0].keys()
     assert training[-1]["loss"] < training[0]["loss"]
     assert validation[-1]["ppl"] < validation[0]["ppl"]
+    weights = settings.model_settings
+    assert isinstance(weights, SSDVAESettings)
     for record in training:
-        # The loss is made of its terms; batches have documents of different lengths, so up to their spread.
-        assert record["loss"] > -record["reconstruction"] - 16 * 0.1 * record["entropy"]
+        # −L_w − α_q·L_q + α_c·L_c, where each weight counts once in a document: so it holds for means too.
+        weighted = weights.frame_weight * record["frame_nll"] - weights.entropy_weight * record["entropy"]
+        assert record["loss"] == pytest.approx(weighted - record["reconstruction"], rel=1e-5)
 
 
 def test_the_saved_model_is_the_best_one(corpus: Corpus, uninterrupted: Run) -> None:

@@ -18,7 +18,7 @@ from ssdvae.config import ModelSettings
 from ssdvae.config.formats import read_model_settings, versioned
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
-from ssdvae.files import atomic_write
+from ssdvae.files import atomic_write, translate_os_errors
 from ssdvae.models.card import model_card
 
 if TYPE_CHECKING:
@@ -38,6 +38,14 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         self, *args: Any, scores: dict[str, Any] | None = None, **kwargs: Any
     ) -> ModelCard:
         return model_card(self.config, len(self.vocabulary), len(self.frames), scores)
+
+    def save(self, folder: Path, scores: dict[str, Any]) -> None:
+        """Write the model to a folder that may hold an older one, with its card."""
+        with translate_os_errors(folder, "write"):
+            # Not save_pretrained, which first takes the old config.json away.
+            self._save_pretrained(folder)
+            with atomic_write(folder / "README.md") as path:
+                self.generate_model_card(scores=scores).save(path)
 
     def _save_pretrained(self, save_directory: Path) -> None:
         assert isinstance(self, nn.Module)

@@ -281,7 +281,7 @@ class _Training:
         record = self._record(state, {"split": "valid", **measured})
         self.say(_validation_line(record, means["loss"], best))
         if best and self.accelerator.is_main_process:
-            self.run.save_model(self.model, record)
+            self.model.save(self.run.folder, record)
         if state.stale >= self.settings.patience:
             self.say(f"no improvement in {state.stale} validations: stopping")
 

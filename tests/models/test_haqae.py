@@ -106,15 +106,16 @@ def _ancestors(i: int, parents: list[int]) -> set[int]:
     return set() if parents[i] < 0 else {parents[i]} | _ancestors(parents[i], parents)
 
 
-def test_dead_codes_are_put_beside_living_ones() -> None:
+def test_dead_codes_are_put_beside_living_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only where wanted; the use of a code that is split is shared, so that none is lost or made up."""
+    monkeypatch.setattr("ssdvae.models.haqae.MEMORY", 0.9)  # a tenth of the steps to forget a code
     for revive in (False, True):
         model, batch = toy_haqae(revive=revive, latents=1, codes=4), toy_batch([2] * 8)
         model.train()
         generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
             model.codebooks[0, 1:] = 1e3  # so far away that no query finds them
-        for _ in range(400):
+        for _ in range(40):
             model.after_step(model(batch, noise(8)), lambda counts: counts, generator)
         distances = (model.codebooks[0] - model.codebooks[0, 0]).norm(dim=-1)
         assert bool((distances < 10).all()) is revive

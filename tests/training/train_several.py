@@ -1,4 +1,4 @@
-"""Train several runs in each of several processes: `several.py CORPUS SETTINGS.json OUT`."""
+"""Train several runs in each of several processes: `train_several.py CORPUS SETTINGS.json OUT`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from ssdvae.models.base import EventModel
 from ssdvae.models.output import linear_cross_entropy
 from ssdvae.models.sampled import Drawn, draw, inclusion_probabilities, sampled_cross_entropy
-from tests.laws.test_models import SPEAKING, _id
+from tests.models.test_base import SPEAKING, variant_id
 from tests.toys import WORDS, noise, outputs, toy_batch, toy_model
 
 COUNTS = [40, 12, 9, 3, 2, 1, 0]
@@ -93,7 +93,7 @@ def test_the_mean_gradient_comes_closer_with_more_words() -> None:
     assert distances[-1] < 1e-9
 
 
-@pytest.fixture(params=SPEAKING, ids=_id)
+@pytest.fixture(params=SPEAKING, ids=variant_id)
 def pair(request: pytest.FixtureRequest) -> tuple[EventModel, EventModel]:
     """A model with the exact output layer, and the same with all words drawn."""
     return _pair(sampled_words=WORDS, **request.param)
@@ -121,7 +121,7 @@ def test_with_all_words_drawn_it_is_the_exact_loss(pair: tuple[EventModel, Event
         torch.testing.assert_close(mine, plain)
 
 
-@pytest.mark.parametrize("variant", SPEAKING, ids=_id)
+@pytest.mark.parametrize("variant", SPEAKING, ids=variant_id)
 def test_training_is_sampled_and_evaluation_is_not(variant: dict[str, str]) -> None:
     exact, sampled = _pair(sampled_words=2, **variant)
     batch = toy_batch(LENGTHS)
@@ -132,7 +132,7 @@ def test_training_is_sampled_and_evaluation_is_not(variant: dict[str, str]) -> N
     )
 
 
-@pytest.mark.parametrize("variant", SPEAKING, ids=_id)
+@pytest.mark.parametrize("variant", SPEAKING, ids=variant_id)
 def test_a_document_does_not_depend_on_how_the_batch_is_shared_out(variant: dict[str, str]) -> None:
     _, model = _pair(sampled_words=4, **variant)
     batch = toy_batch(LENGTHS)

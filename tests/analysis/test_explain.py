@@ -132,6 +132,24 @@ def test_what_is_shown_are_the_names_that_were_given_or_the_most_frequent() -> N
     assert counts == sorted(verbs[words], reverse=True)[:2]
 
 
-def test_frames_are_asked_for_in_vain_only_where_there_are_none() -> None:
-    batch = collate(toy_documents(LENGTHS), np.arange(2))
-    assert infer_frames(toy_ssdvae(), batch).frames
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("ssdvae", None),
+        ("rnnlm-classifier", None),
+        ("rnnlm-role-classifier", None),
+        ("rnnlm", "rnnlm has no latent variables"),
+        ("rnnlm-role", "rnnlm-role has no latent variables"),
+        ("haqae", "haqae has latent variables that are no frames"),
+    ],
+)
+def test_frames_are_asked_for_in_vain_only_where_there_are_none(name: str, refused: str | None) -> None:
+    model, batch = toy_model(name), collate(toy_documents(LENGTHS), np.arange(2))
+    if refused is not None:
+        with pytest.raises(UserError, match=refused):
+            infer_frames(model, batch)
+        return
+    beliefs = infer_frames(model, batch)
+    assert beliefs.log_q.shape == (2, 3, len(model.frames))
+    np.testing.assert_allclose(beliefs.log_q.logsumexp(-1)[batch.mask], 0, atol=1e-12)
+    assert not beliefs.log_q.requires_grad

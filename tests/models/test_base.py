@@ -40,16 +40,16 @@ VARIANTS: list[dict[str, Any]] = [
 SPEAKING = [variant for variant in VARIANTS if toy_model(**variant).decoder is not None]
 
 
-def _id(variant: dict[str, Any]) -> str:
+def variant_id(variant: dict[str, Any]) -> str:
     return "-".join(map(str, variant.values()))
 
 
-@pytest.fixture(params=VARIANTS, ids=_id)
+@pytest.fixture(params=VARIANTS, ids=variant_id)
 def model(request: pytest.FixtureRequest) -> EventModel:
     return toy_model(**request.param)
 
 
-@pytest.fixture(params=SPEAKING, ids=_id)
+@pytest.fixture(params=SPEAKING, ids=variant_id)
 def speaking(request: pytest.FixtureRequest) -> EventModel:
     return toy_model(**request.param)
 
@@ -157,19 +157,35 @@ def test_a_continuation_has_the_probability_of_its_words_after_the_seed(speaking
         torch.testing.assert_close(scores[:, option], alone)
 
 
-def test_a_plan_from_the_seed_looks_at_nothing_else(speaking: EventModel) -> None:
-    """And a plan can be longer than what was read."""
-    batch = toy_batch([4, 4], observe=0)
+def test_a_plan_from_the_seed_is_for_the_whole_script_and_looks_at_words_alone(speaking: EventModel) -> None:
+    """A frame for each event, or a code of each codebook, or nothing; gold frames change none of it."""
+    batch = toy_batch([4, 3], observe=0)
     seed = _events(batch, slice(1))
     plan = speaking.plan(PlanRequest(seed, batch.observed, batch.mask, most_likely, noise(2)))
-    expected = 0 if speaking.latent_shape[0] == 0 else 4 if plan.frames is not None else 3
-    assert plan.vectors.shape[1] == plan.mask.sum(1).max() == expected if expected else True
-    repeated = plan.rows(torch.tensor([1, 1, 0]))
-    torch.testing.assert_close(repeated.vectors, plan.vectors[[1, 1, 0]])
+    codebooks, _ = speaking.latent_shape
+    assert plan.mask.sum(1).tolist() == ([4, 3] if codebooks == 1 else [codebooks, codebooks])
+    assert plan.vectors.shape[:2] == plan.mask.shape
+    other = dataclasses.replace(seed, frames=(seed.frames + 1) % FRAMES)
+    again = speaking.plan(PlanRequest(other, batch.observed, batch.mask, most_likely, noise(2)))
+    torch.testing.assert_close(again.vectors, plan.vectors)
 
 
-def _events(batch: Batch, events: slice) -> Batch:
-    return Batch(*(getattr(batch, name)[:, events] for name in vars(batch)))
+def test_scripts_written_at_once_have_each_their_own_plan(speaking: EventModel) -> None:
+    batch = toy_batch([3, 2, 3])
+    plan = speaking.plan(PlanRequest(batch, batch.observed, batch.mask, most_likely, noise(3)))
+    some = plan.rows(torch.tensor([2, 2, 1]))
+    for row, place in enumerate((2, 2, 1)):
+        one = _events(batch, slice(None), slice(place, place + 1))
+        alone = speaking.plan(PlanRequest(one, one.observed, one.mask, most_likely, noise(1)))
+        size = int(alone.mask.sum())
+        torch.testing.assert_close(some.vectors[row, :size], alone.vectors[0, :size])
+        assert some.mask[row].tolist() == alone.mask[0].tolist() + [False] * (
+            some.mask.shape[1] - alone.mask.shape[1]
+        )
+
+
+def _events(batch: Batch, events: slice, rows: slice = slice(None)) -> Batch:
+    return Batch(*(getattr(batch, name)[rows, events] for name in vars(batch)))
 
 
 def test_every_parameter_has_a_gradient(model: EventModel) -> None:

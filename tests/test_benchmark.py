@@ -1,0 +1,70 @@
+"""The benchmark: its arithmetic, not its times."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import count, cycle
+from typing import Any
+
+import pytest
+import torch
+
+from ssdvae.cli.main import main
+from ssdvae.config import BenchmarkSettings
+from ssdvae.models import MODELS
+from ssdvae.training.benchmark import SECONDS, SIDE, benchmark, gemm_gflops
+
+SMALL: dict[str, Any] = {
+    "vocabulary": 50,
+    "frames": 7,
+    "hidden": 8,
+    "embedding": 6,
+    "batch": 4,
+    "eval_batch": 6,
+    "steps": 2,
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_efficiency_is_work_by_time_and_by_the_rate_of_matrices(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine whose steps take 1, 9 and 2 seconds, between which it makes 30, 4 and 5 GFLOP a second.
+
+    The medians count, 2 and 5. The work itself is held against torch's count in ``models/test_flops``.
+    """
+    seconds, rates, steps = cycle([1.0, 9.0, 2.0]), cycle([30.0, 4.0, 5.0]), []
+
+    def timed(work: Callable[[], object]) -> float:
+        work()
+        steps.append(work)
+        return next(seconds)
+
+    monkeypatch.setattr("ssdvae.benchmark._seconds", timed)
+    monkeypatch.setattr("ssdvae.benchmark.gemm_gflops", lambda device: next(rates))
+    result = benchmark(BenchmarkSettings(model=model, **{**SMALL, "steps": 3}))
+    assert len(steps) == 2 * 3
+    for phase, documents in (("train", 4), ("evaluate", 6)):
+        figures = result[phase]
+        assert figures["efficiency"] == pytest.approx(figures["gflop"] / 10)
+        assert figures["documents_per_second"] == documents / 2
+    assert result["train"]["gflop"] / result["evaluate"]["gflop"] == pytest.approx(3 * 4 / 6)
+    assert result["train"]["peak_memory_mb"] >= result["evaluate"]["peak_memory_mb"] > 50
+
+
+def test_the_rate_of_matrices_is_their_work_by_the_time_that_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two matrices of side n take 2n³ operations; here a look at the clock takes a fifth of the time."""
+    clock = count(step=SECONDS / 5)
+    monkeypatch.setattr("ssdvae.benchmark.time.perf_counter", lambda: next(clock))
+    # Looks at 1/5, 2/5 … 4/5 of the time, each followed by a product; the one at 5/5 ends it.
+    assert gemm_gflops(torch.device("cpu")) == pytest.approx(4 * 2 * SIDE**3 / SECONDS / 1e9)
+
+
+def test_one_json_object_or_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
+    assert main(["benchmark", "--model=rnnlm", "--json", *flags]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert {"seconds", "gflop", "efficiency", "peak_memory_mb"} <= result["train"].keys()
+    assert main(["benchmark", "--model=rnnlm", *flags]) == 0
+    assert "efficiency" in capsys.readouterr().out
