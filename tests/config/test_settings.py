@@ -137,6 +137,20 @@ def test_a_preset_is_changed_by_the_file_and_that_by_flags(tmp_path: Path) -> No
     assert found == TrainSettings.preset("tiny", hidden=7, batch=3, tied=True, learning_rate=0.01)
 
 
+def test_help_has_every_setting_under_its_topic_and_each_model_has_a_group(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        from_flags(["--preset", "tiny", "--help"])
+    groups = dict(part.split(":\n", 1) for part in capsys.readouterr().out.split("\n\n") if ":\n" in part)
+    for name, definition in TrainSettings.table().items():
+        owners = [model for model, kind in MODEL_SETTINGS.items() if name in kind.names()]
+        title = next(title for title, text in groups.items() if f"\n  {definition.flag}" in f"\n{text}")
+        assert title.startswith(definition.topic)
+        assert (f"--model {', '.join(owners)})" in title) is (0 < len(owners) < len(MODEL_SETTINGS))
+    assert "default: 32)" in groups["all models"]
+
+
 def test_every_model_has_settings_and_another_model_takes_over_what_it_has() -> None:
     assert MODEL_SETTINGS.keys() == MODELS.keys()
     changed = TrainSettings(hidden=7, prior="markov", epochs=3).changed(model="haqae", codes=4)

@@ -40,8 +40,8 @@ def add_sized_settings(parser: Parser, kind: type[Settings], argv: Sequence[str]
 
 
 def add_further_settings(parser: Parser, kind: type[Settings], names: Sequence[str]) -> None:
-    """Some settings of another command."""
-    _add_flags(parser, kind, names, {})
+    """Some settings of another command, whose defaults depend on what else is asked for."""
+    _add_flags(parser, kind, names, dict.fromkeys(names))
 
 
 def given_settings(kind: type[Settings], args: Namespace) -> dict[str, Any]:
