@@ -1,4 +1,4 @@
-"""Whether confidence can be taken at its word."""
+"""Calibration: how close the confidence of predictions is to their accuracy."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_any_number_of_processes_gives_the_same_figures(documents: Documents) ->
         evaluate(model, documents, settings, process=process, processes=2, reduce=keep)
     names = vars(Tally.empty(1, 1, 1))
     first, second = parts[: len(names)], parts[len(names) :]
-    together = Tally(*(a + b for a, b in zip(first, second, strict=True))).scores(speaks=True)
+    together = Tally(*(a + b for a, b in zip(first, second, strict=True))).scores(words_scored=True)
     by_samples = together.pop("ppl_bound_by_samples"), whole.pop("ppl_bound_by_samples")
     assert by_samples[0] == pytest.approx(by_samples[1])
     assert together == pytest.approx(whole)
@@ -101,7 +101,7 @@ def test_the_use_of_the_latent_variables(documents: Documents) -> None:
     collapsed.add_beliefs(Beliefs(torch.full((5, 3, FRAMES), 1 / FRAMES).log(), batch.mask), batch)
     values = torch.arange(15).view(5, 3) % FRAMES
     certain.add_beliefs(Beliefs(functional.one_hot(values, FRAMES).double().log(), batch.mask), batch)
-    nothing, everything = (tally.scores(speaks=False) for tally in (collapsed, certain))
+    nothing, everything = (tally.scores(words_scored=False) for tally in (collapsed, certain))
     assert nothing["latent_kl"] == pytest.approx(0, abs=1e-6)
     assert nothing["latent_information"] == pytest.approx(0, abs=1e-6)
     assert nothing["latent_entropy"] == pytest.approx(math.log(FRAMES))
@@ -141,7 +141,7 @@ def test_certainty_is_measured_too() -> None:
     """Rounding may put the nats of a model that is certain a little below zero."""
     tally = Tally.empty(2, 1, FRAMES)
     tally.add(nats=-1e-6, words=20, separators=4, documents=1, bound_nats=torch.tensor([-1e-6, 0.0]))
-    scores = tally.scores(speaks=True)
+    scores = tally.scores(words_scored=True)
     assert scores["ppl"] == pytest.approx(1)
     assert scores["ppl_bound"] == 1
-    assert tally.scores(speaks=False)["ppl"] is None
+    assert tally.scores(words_scored=False)["ppl"] is None

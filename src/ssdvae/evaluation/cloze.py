@@ -137,12 +137,12 @@ def _log_probs(
     model: EventModel, seeds: NDArray[np.int32], options: NDArray[np.int32], settings: EvaluateSettings
 ) -> Array:
     """log p(option | seed)."""
-    score = _read if settings.cloze_frames == "read" else _foreseen
+    score = _with_inferred_frames if settings.cloze_frames == "read" else _with_planned_frames
     first, rest = (torch.from_numpy(words).long().to(model.device) for words in (seeds, options))
     return np.asarray(score(model, first, rest).double().cpu())
 
 
-def _foreseen(
+def _with_planned_frames(
     model: EventModel, seeds: Int[Tensor, "B 4"], options: Int[Tensor, "B O E 4"]
 ) -> Float[Tensor, "B O"]:
     """With the latent variables of all events rolled out from the seed."""
@@ -153,7 +153,7 @@ def _foreseen(
     return model.continuations(seed, plan, options)
 
 
-def _read(
+def _with_inferred_frames(
     model: EventModel, seeds: Int[Tensor, "B 4"], options: Int[Tensor, "B O E 4"]
 ) -> Float[Tensor, "B O"]:
     """With the latent variables read off seed and option, and paid for."""

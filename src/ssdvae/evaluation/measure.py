@@ -59,7 +59,7 @@ class Evaluation:
 
         words = any(task.scores_words for task in self.tasks)
         scores = evaluate(
-            self.model, self.documents, self.settings, words=words, look=show, advance=self.advance
+            self.model, self.documents, self.settings, words=words, observe=show, advance=self.advance
         )
         return SplitPass(scores, observers)
 

@@ -72,30 +72,30 @@ class Tally:
         """The sum over processes."""
         return Tally(**{name: reduce(value) for name, value in vars(self).items()})
 
-    def scores(self, speaks: bool) -> dict[str, Any]:
+    def scores(self, words_scored: bool) -> dict[str, Any]:
         """``ppl`` over the words; ``ppl_official`` counts separators too, which cost nothing;
 
         ``ppl_bound`` is the one to compare between models: ``ppl`` of a latent-variable model conditions on
-        frames read off the very words it predicts. ``speaks``: whether words were scored at all.
+        frames read off the very words it predicts. ``words_scored``: whether words were scored at all.
         """
         by_samples = [_exp(nats / self.words) for nats in self.bound_nats]
         scores: dict[str, Any] = {
-            "ppl": _exp(self.nats / self.words) if speaks else None,
-            "ppl_official": _exp(self.nats / (self.words + self.separators)) if speaks else None,
+            "ppl": _exp(self.nats / self.words) if words_scored else None,
+            "ppl_official": _exp(self.nats / (self.words + self.separators)) if words_scored else None,
             "ppl_bound": by_samples[-1] if by_samples else None,
-            "ppl_bound_by_samples": {str(s + 1): by_samples[s] for s in _some(len(by_samples))} or None,
+            "ppl_bound_by_samples": {str(s + 1): by_samples[s] for s in _shown(len(by_samples))} or None,
             "frame_accuracy": (self.correct / self.labelled).item() if self.labelled else None,
             # How surely the known frame was missed: exp of the mean of −log q.
             "frame_ppl": _exp(self.frame_nats / self.labelled) if self.labelled else None,
         }
         return {
             **scores,
-            **self._use(),
+            **self._latent_use(),
             "words": int(self.words),
             "documents": int(self.documents),
         }
 
-    def _use(self) -> dict[str, Any]:
+    def _latent_use(self) -> dict[str, Any]:
         """How much the latent variables say, in nats for each: a collapsed one says nothing.
 
         The KL is that from the uniform prior. The mutual information of document and variable is what is
@@ -118,7 +118,7 @@ class Tally:
         return dict(zip(names, figures, strict=True))
 
 
-def _some(count: int) -> list[int]:
+def _shown(count: int) -> list[int]:
     """Places 1, 2, 5, 10, 20, 50 … of a list, and its last, counted from 0."""
     round_numbers = [digit * 10**power for power in range(len(str(count))) for digit in (1, 2, 5)]
     return sorted({number - 1 for number in [*round_numbers, count] if 1 <= number <= count})
@@ -136,7 +136,7 @@ def evaluate(
     *,
     words: bool = True,
     bounded: bool = True,
-    look: Callable[[Beliefs, Batch], None] = lambda beliefs, batch: None,
+    observe: Callable[[Beliefs, Batch], None] = lambda beliefs, batch: None,
     process: int = 0,
     processes: int = 1,
     reduce: Callable[[Tensor], Tensor] = lambda tally: tally,
@@ -144,12 +144,12 @@ def evaluate(
 ) -> dict[str, Any]:
     """Score every document, with no frame observed. Each process takes every n-th batch.
 
-    Without ``words``, only the latent variables are inferred; ``look`` is shown them.
+    Without ``words``, only the latent variables are inferred; ``observe`` is shown them.
     """
     training = model.training
     model.eval()
-    speaks = words and model.decoder is not None
-    samples = settings.bound_samples if bounded and speaks else 0
+    words_scored = words and model.decoder is not None
+    samples = settings.bound_samples if bounded and words_scored else 0
     total = Tally.empty(samples, *model.latent_shape)
     for number, rows in enumerate(in_order(len(documents), settings.eval_batch)):
         if number % processes != process:
@@ -159,14 +159,14 @@ def evaluate(
         noise = Noise(generator(settings.eval_seed, "evaluate", number), len(batch))
         events = int(batch.mask.sum())
         total.add(documents=len(batch), words=4 * events, separators=events - len(batch))
-        if speaks:
+        if words_scored:
             total.add(nats=-model.word_log_probs(batch, noise).double().sum())
         if samples:
             # A model without latent variables has one row, which holds for any number of samples.
             total.add(bound_nats=-model.bounds(batch, samples, noise).double().sum(1).expand(samples))
         if (beliefs := model.infer(batch)) is not None:
             total.add_beliefs(beliefs, batch)
-            look(beliefs, batch)
+            observe(beliefs, batch)
         advance(len(batch))
     model.train(training)
-    return total.reduced(reduce).scores(speaks)
+    return total.reduced(reduce).scores(words_scored)
