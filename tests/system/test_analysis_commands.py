@@ -129,6 +129,58 @@ def test_the_same_in_python(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert clusters.word_counts.sum() > 0
 
 
+EVENT = ssdvae.Event("arrested", "police", "suspect", "in")
+RECORD = {"verb": "arrested", "subj": "police", "obj": "suspect", "mod": "in"}
+
+
+def test_events_are_given_as_people_write_them(folder: Path) -> None:
+    """As an Event, a mapping or a text; documents as a Document, a mapping or a list of events."""
+    model = ssdvae.load(folder / "ssdvae")
+    forms: list[Any] = [EVENT, RECORD, str(EVENT)]
+    alike = [ssdvae.generate(model, [event], scripts=1, events=1) for event in forms]
+    alike += [ssdvae.generate(model, event, scripts=1, events=1) for event in forms]
+    assert all(scripts == alike[0] for scripts in alike)
+    documents: list[Any] = [ssdvae.Document("a", (EVENT,)), {"id": "a", "events": [RECORD]}]
+    documents += [{"events": [event]} for event in forms] + [[event] for event in forms]
+    found = list(ssdvae.infer(model, documents, batch=1))  # the last digit depends on the batch
+    assert [document.id for document in found] == ["a", "a", "3", "4", "5", "6", "7", "8"]
+    assert all(document.events == found[0].events for document in found)
+    # One document alone is one document.
+    assert [list(ssdvae.infer(model, document)) for document in documents[:2]] == [found[:1]] * 2
+    typed = ssdvae.infer(model, io.StringIO(f"{EVENT}\n"))
+    assert next(typed).events == found[0].events
+    assert ssdvae.unknown_words(model, ["arrested xyzzy", {"verb": "plugh"}]) == ["xyzzy", "plugh"]
+
+
+@pytest.mark.parametrize(
+    ("documents", "said"),
+    [
+        ([3], "document 1: found 3, expected a Document"),
+        (3, "found 3 as documents"),
+        ([["met she"], ["a b c d e"]], "document 2: found 'a b c d e'"),
+        (["met she"], "document 1: found 'met she', expected a Document"),
+        ([[{"subj": "she"}]], "document 1: found no verb"),
+        ([[{"verb": 3}]], "found 3 under 'verb'"),
+        ([[None]], "document 1: found None, expected an Event"),
+        ([{"id": "a"}], "expected a document such as"),
+        ([{"id": "a", "events": "met she"}], "found 'met she', expected a Document"),
+        ([ssdvae.Document("a", ({"verb": ""},))], "no verb"),  # type: ignore[arg-type]  # what is tested
+        ([[ssdvae.Event("met", 3)]], "found 3 as subj"),  # type: ignore[arg-type]  # the same
+    ],
+)
+def test_a_wrong_event_is_a_clear_error(documents: Any, said: str, folder: Path) -> None:
+    with pytest.raises(ssdvae.UserError) as raised:
+        list(ssdvae.infer(folder / "ssdvae", documents))
+    assert said in str(raised.value)
+
+
+def test_a_wrong_seed_event_is_a_clear_error(folder: Path) -> None:
+    wrong: Any
+    for wrong in ([{"subj": "she"}], [3], "a b c d e", [["met"]]):
+        with pytest.raises(ssdvae.UserError, match="a seed event: found"):
+            ssdvae.generate(folder / "ssdvae", wrong)
+
+
 MISTAKES = {
     "an unknown frame": ("generate RUN --seed-event met --frames arest", "did you mean Arrest"),
     "too many words": ("generate RUN --seed-event a,b,c,d,e", "expected verb subj obj mod"),

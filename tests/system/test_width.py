@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from ssdvae.cli.demo import show_tour
 from ssdvae.cli.layout import fitted
 from ssdvae.cli.main import main
+from ssdvae.data.events import Document, Event, Origin
+from ssdvae.runs import Run
+from ssdvae.tour import Tour
 
 WIDTH = 80
 TINY = ["--hidden=8", "--embedding=8", "--layers=1", "--epochs=1", "--batch=50"]
@@ -61,22 +66,50 @@ def test_what_is_printed_fits_eighty_columns(
         assert cell_len(line) <= WIDTH, line
 
 
-words = st.text("abcdefgh_", min_size=1, max_size=14)
+def test_the_demo_fits_eighty_columns(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    event = Event("discussed", "representatives", "responsibilities", "throughout", "Agree_or_refuse_to_act")
+    found = replace(
+        event, probability=0.75, origin=Origin(0, 0, 1, text=" ".join(["A sentence that is not short."] * 5))
+    )
+    document = Document("negotiation-000024", (event, Event("met")))
+    scores = {"documents": 9, "words": 1234, "ppl_official": 3.0, "ppl_bound": 14.0, "cloze_chance": 1 / 6}
+    scores |= {"ppl": 5.0, "frame_accuracy": 0.9, "cloze_nll": 0.8, "cloze_pmi": 0.8}
+    tour = Tour(
+        folder=Path("demo"),
+        run=Run("demo/run"),
+        page=Path("demo/report.html"),
+        scores={"ssdvae": scores, "best": scores},
+        curve=[9.0, 5.0, 4.0],
+        documents=[(document, ["Judgment_communication", "Arriving"])],
+        extracted=Document("ferry", (found,)),
+    )
+    show_tour(tour)
+    *lines, address = capsys.readouterr().out.splitlines()
+    assert max(map(cell_len, lines)) <= WIDTH
+    assert "…" not in "".join(lines)
+    assert "file://" in address  # in one piece, to be clicked on
+
+
+words = st.text("abcdefgh_", min_size=1, max_size=30)
 texts = st.one_of(words, st.lists(words, max_size=5).map(" ".join), st.floats(0, 9).map("{:.3f}".format))
 tables = st.integers(1, 9).flatmap(
     lambda n: st.tuples(
-        st.lists(texts, min_size=n, max_size=n),
+        st.lists(texts.filter(bool), min_size=n, max_size=n),
         st.lists(st.lists(texts, min_size=n, max_size=n), max_size=5),
     )
 )
 
 
-@given(tables)
-def test_any_table_fits_and_nothing_is_lost(table: tuple[list[str], list[list[str]]]) -> None:
+@example((["a" * 30] * 4, [["b" * 30] * 4] * 5), False)  # two columns of a table are as many as fit
+@given(tables, st.booleans())
+def test_any_table_fits_and_nothing_is_lost(table: tuple[list[str], list[list[str]]], plain: bool) -> None:
     head, rows = table
     out = Console(width=WIDTH, no_color=True)
     with out.capture() as captured:
-        for part in fitted(head, rows, WIDTH):
+        for part in fitted(head, rows, WIDTH, plain):
             out.print(part)
     shown = captured.get()
     assert all(cell_len(line) <= WIDTH for line in shown.splitlines())

@@ -44,16 +44,16 @@ def messages() -> Iterator[None]:
         log.setLevel(level)
 
 
-def output() -> Console:
+def output(wide: int = WIDE) -> Console:
     """Standard output, as wide as the terminal or as COLUMNS says."""
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(highlight=False, width=None if known else WIDE)
+    return Console(highlight=False, width=None if known else wide)
 
 
-def show(tables: Iterable[TableText]) -> None:
+def show(tables: Iterable[TableText], on: Console | None = None, plain: bool = False) -> None:
     """Print tables, each laid out so that it fits."""
-    out = output()
+    out = on or output()
     for title, head, rows in tables:
         out.print(Text(title, style="italic"))
-        for table in fitted(head, rows, out.width):
+        for table in fitted(head, rows, out.width, plain):
             out.print(table)

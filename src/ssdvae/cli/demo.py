@@ -30,20 +30,21 @@ def demo(args: Namespace) -> None:
 
 def show_tour(tour: Tour) -> None:
     """The curve, the scores beside the best possible ones, some documents, and events found in a text."""
-    out = output()
+    out = output(110)
     out.print("\nPerplexity of the validation split, as training went on")
     out.print(f"  {_sparkline(tour.curve)}  {tour.curve[0]:.2f} → {tour.curve[-1]:.2f}\n")
-    show([_scores(tour.scores["ssdvae"], tour.scores["best"])])
+    show([_scores(tour.scores["ssdvae"], tour.scores["best"])], out)
     out.print(
         "The best possible figures are exact: the corpus knows its own distribution. Compare ppl_bound "
         "with them: it pays for its frames, and no model comes below but by luck. ppl does not pay for "
         "them: it is told the frames that the encoder read off the very words to be predicted.\n"
     )
     for document, inferred in tour.documents:
-        show([_document(document, inferred)])
+        show([_document(document, inferred)], out, plain=True)
         out.print()
     if tour.extracted is not None:
-        show([("Events found in a text", ["sentence", "event", "frame"], list(_extracted(tour.extracted)))])
+        rows = list(_extracted(tour.extracted))
+        show([("Events found in a text", ["sentence", "event", "frame"], rows)], out, plain=True)
         out.print(
             f"Frames below {tour.threshold} or of unknown verbs are latent: the model infers them. "
             f"The events are in {tour.folder / 'text' / 'ferry.jsonl'}.\n"
@@ -79,7 +80,8 @@ def _document(document: Document, inferred: Sequence[str]) -> TableText:
         [str(event), str(event.frame), guess if guess == event.frame else f"{guess} ✗"]
         for event, guess in zip(document.events, inferred, strict=True)
     ]
-    return document.id, ["event", "true frame", "inferred frame"], rows
+    # Padded, so that the columns of one document stand below those of the other.
+    return document.id, [name.ljust(24) for name in ("event", "true frame", "inferred frame")], rows
 
 
 def _extracted(document: Document) -> Iterator[list[str]]:

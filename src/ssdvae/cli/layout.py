@@ -25,24 +25,26 @@ NARROW = 16
 FIGURE = re.compile(r"[\d–.,%±\s()-]*( MB)?")
 
 
-def fitted(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[Table]:
-    """The table, or several, no wider than ``width`` as long as no single word is."""
+def fitted(
+    head: Sequence[str], rows: Sequence[Sequence[str]], width: int, plain: bool = False
+) -> Iterator[Table]:
+    """The table, or several, no wider than ``width`` as long as no single word is; ``plain`` has no lines."""
     natural = [_longest(column) for column in _columns(head, rows)]
     heads_broken = [_longest([*name.split(), *cells]) for name, *cells in _columns(head, rows)]
     for widths in (natural, heads_broken):
         if _total(widths) <= width:
-            yield _table(head, rows, widths)
+            yield _table(head, rows, widths, plain)
             return
     if rows and len(rows) < len(head):
         turned_head, *turned_rows = _columns(head, rows)
         turned = [_longest(column) for column in _columns(turned_head, turned_rows)]
         if _total(turned) <= width:
-            yield _table(turned_head, turned_rows, turned)
+            yield _table(turned_head, turned_rows, turned, plain)
             return
     least = [min(wide, _least(column)) for wide, column in zip(natural, _columns(head, rows), strict=True)]
     for part in _parts(head, least, width):
-        widths = _widened([least[i] for i in part], [natural[i] for i in part], width)
-        yield _table([head[i] for i in part], [[row[i] for i in part] for row in rows], widths)
+        widths = _narrowed([natural[i] for i in part], [least[i] for i in part], width)
+        yield _table([head[i] for i in part], [[row[i] for i in part] for row in rows], widths, plain)
 
 
 def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -86,21 +88,23 @@ def _parts(head: Sequence[str], least: Sequence[int], width: int) -> Iterator[li
     yield part
 
 
-def _widened(least: Sequence[int], natural: Sequence[int], width: int) -> list[int]:
-    """The least widths, and what is left of the terminal for those that want more, from the left."""
-    widths, left = list(least), max(0, width - _total(least))
-    for place, wanted in enumerate(natural):
-        more = min(left, wanted - widths[place])
-        widths[place] += more
-        left -= more
+def _narrowed(natural: Sequence[int], least: Sequence[int], width: int) -> list[int]:
+    """The natural widths, of which the widest gives way until all fit or none is left to give."""
+    widths = list(natural)
+    while _total(widths) > width:
+        wide = [place for place, enough in enumerate(least) if widths[place] > enough]
+        if not wide:
+            break
+        widths[max(wide, key=lambda place: widths[place])] -= 1
     return widths
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Table:
-    # As text: what stands in brackets may be a word of the data, and is no markup.
-    shown = Table()
-    for name, width in zip(head, widths, strict=True):
-        shown.add_column(Text(name), width=width, overflow="fold")
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], plain: bool) -> Table:
+    shown = Table(box=None, padding=(0, 3, 0, 0)) if plain else Table()
+    for (name, *cells), width in zip(_columns(head, rows), widths, strict=True):
+        figures = any(cells) and all(map(FIGURE.fullmatch, cells))
+        # As text: what stands in brackets may be a word of the data, and is no markup.
+        shown.add_column(Text(name), width=width, overflow="fold", justify="right" if figures else "left")
     for row in rows:
         shown.add_row(*map(Text, row))
     return shown

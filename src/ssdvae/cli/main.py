@@ -59,9 +59,8 @@ def _config_first(words: Sequence[str]) -> list[str]:
 def _command(name: str) -> Command:
     if name in COMMANDS:
         return COMMANDS[name]
-    what = "flag" if name.startswith("-") else "command"
     hint = did_you_mean(name, COMMANDS) or f"there are: {', '.join(COMMANDS)}"
-    raise UserError(f"no {what} {name!r}; {hint}\nsee ssdvae --help")
+    raise UserError(f"no command {name!r}; {hint}\nsee ssdvae --help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
