@@ -81,7 +81,7 @@ def stopped_by(how: signal.Signals, words: list[str], out: Path, entries: int, a
             time.sleep(0.005)
         (os.kill if alone else os.killpg)(process.pid, how)
         # All that share its standard error have ended when this returns.
-        return process.communicate(timeout=30)[1]
+        return process.communicate(timeout=600)[1]
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -102,7 +102,7 @@ def told(process: subprocess.Popen[str], word: str, times: int) -> list[str]:
 
 
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 600
     while not condition():
         assert process is None or process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline
@@ -171,7 +171,7 @@ def test_a_sweep_is_stopped_and_gone_on_with(corpus: Path, tmp_path: Path) -> No
     process = start(*words)
     wait_for(lambda: run.state().step > stopped, process)
     os.killpg(process.pid, signal.SIGINT)  # Ctrl-C at a terminal
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "go on with the same command" in errors
     assert "Traceback" not in errors

@@ -84,7 +84,7 @@ def load(name: str, endpoint: str, cache: Path) -> subprocess.CompletedProcess[s
         "NO_PROXY": "127.0.0.1",
     }
     return subprocess.run(
-        [sys.executable, "-c", script, name], capture_output=True, text=True, env=environment, timeout=120
+        [sys.executable, "-c", script, name], capture_output=True, text=True, env=environment, timeout=600
     )
 
 

@@ -104,7 +104,7 @@ def test_words_that_are_sampled_are_drawn_again(
 
 
 def wait_for_step(run: Run, step: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while saved_step(run) < step:
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline
@@ -119,7 +119,7 @@ def test_a_signal_changes_nothing(corpus: Corpus, tmp_path: Path, number: signal
     process = start("train", corpus.folder, "--out", run.folder, *flags(settings))
     wait_for_step(run, 3, process)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     if number == signal.SIGKILL:
         assert process.returncode == -number
     else:
