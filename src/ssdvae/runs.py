@@ -176,5 +176,11 @@ class Run:
                 model.generate_model_card(scores=scores).save(path)
 
 
+RENAMED = {"surprise": "prior_cross_entropy"}
+"""Terms of the loss in older checkpoints, and what they are called now."""
+
+
 def _state(file: Any) -> State:
-    return State(**json.loads(file.metadata()["state"]))
+    state = State(**json.loads(file.metadata()["state"]))
+    state.sums = {RENAMED.get(name, name): value for name, value in state.sums.items()}
+    return state

@@ -198,6 +198,10 @@ MISTAKES = {
     ),
     "an unknown split": ("evaluate RUN --split dev", "--split: found 'dev', expected one of train"),
     "no place to write": ("prepare bad.jsonl", "required: --out"),
+    "a setting of another model": (
+        "train CORPUS --out out --model rnnlm --latents 9",
+        "rnnlm has no setting 'latents' (haqae has it); did you mean 'layers'?",
+    ),
     "no such command": ("trian CORPUS", "no command 'trian'; did you mean train?"),
     "a command like no other": ("xyzzy", "there are: demo, world"),
     "a flag without a command": ("--epochs", "no command '--epochs'"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import yaml
 from jsonargparse import Namespace
 
 from ssdvae.cli.parser import Parser
@@ -35,8 +36,8 @@ def add_sized_settings(parser: Parser, kind: type[Settings], argv: Sequence[str]
 
 
 def add_further_settings(parser: Parser, kind: type[Settings], names: Sequence[str]) -> None:
-    """Some settings of another command."""
-    _add_flags(parser, kind, names, {})
+    """Some settings of another command, whose defaults depend on what else is asked for."""
+    _add_flags(parser, kind, names, dict.fromkeys(names))
 
 
 def given_settings(kind: type[Settings], args: Namespace) -> dict[str, Any]:
@@ -111,14 +112,21 @@ class _ConfigFile(Action):
             setattr(namespace, name, value)
 
 
+class _YamlLoader(yaml.SafeLoader):
+    """As safe as its parent, and 1e-3 is a number, which YAML 1.1 takes for text."""
+
+
+_YamlLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
 def read_config(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
     """The settings of a YAML file, such as the config.yaml of a run, whose corpus is not looked at."""
-    import yaml
-
     with translate_os_errors(path, "read"):
         text = path.read_text(encoding="utf-8")
     try:
-        values = yaml.safe_load(text)
+        values = yaml.load(text, _YamlLoader)
     except (yaml.YAMLError, ValueError) as error:
         raise DataError(path, None, " ".join(str(error).split()), "YAML") from error
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
