@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ssdvae.config
-from ssdvae.cli.flags import Parser, add_sized_settings, read_settings
+from ssdvae.cli.flags import add_sized_settings, given_settings
+from ssdvae.cli.parser import Parser
 from ssdvae.config import (
     MODEL_SETTINGS,
     PRESETS,
@@ -34,7 +35,8 @@ GROUPS = [g for g in vars(ssdvae.config).values() if isinstance(g, type) and iss
 def from_flags(words: list[str], kind: type[Settings] = TrainSettings) -> Settings:
     parser = Parser()
     add_sized_settings(parser, kind, words)
-    return read_settings(kind, parser.parse_args(words))
+    args = parser.parse_args(words)
+    return kind.preset(args.preset, **given_settings(kind, args))  # as the functions of the API do
 
 
 def from_yaml(values: dict[str, Any], folder: Path) -> Settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import SUPPRESS, Action
 from collections.abc import Mapping, Sequence
 from pathlib import Path
