@@ -52,6 +52,11 @@ class OnCuda(Tensor):
         made.value = value
         return made
 
+    def to(self, *args: Any, **kwargs: Any) -> Tensor:
+        device, dtype, *_ = torch._C._nn._parse_to(*args, **kwargs)
+        here = device is None or device.type == "cuda"
+        return self if here and dtype in (None, self.dtype) else super().to(*args, **kwargs)
+
     def tolist(self) -> Any:
         return self.detach().cpu().tolist()
 
@@ -176,7 +181,8 @@ _apply: Any = nn.Module._apply
 
 def _moved(module: nn.Module, *args: Any) -> Any:
     """A module on another device keeps its parameters, of which an optimiser may have hold already."""
-    torch.__future__.set_swap_module_params_on_conversion(True)
+    moves = any(not isinstance(parameter, OnCuda) for parameter in module.parameters(recurse=False))
+    torch.__future__.set_swap_module_params_on_conversion(moves)
     try:
         return _apply(module, *args)
     finally:

@@ -5,6 +5,7 @@ How that is done, and what it cannot see, is said in ``tests.fake_cuda``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +66,10 @@ def everything(corpus: Corpus, folder: Path, variant: dict[str, Any]) -> dict[st
     """Train a model, read its last checkpoint, measure the model and ask it: all the figures."""
     variant = dict(variant)
     name = variant.pop("name")
+    if variant.get("prior") == "framenet":
+        one, other = corpus.frames.names[:2]
+        variant["relations"] = folder.with_suffix(".json")
+        variant["relations"].write_text(json.dumps([{"relation": "Precedes", "sub": one, "sup": other}]))
     api.train(corpus, folder, model=name, **SMALL, **OF_ITS_OWN.get(name, {}), **variant)
     api.resume(folder)
     figures = api.evaluate(folder, split="test", bound_samples=2, cloze_seeds=2)
