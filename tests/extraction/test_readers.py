@@ -42,6 +42,7 @@ from ssdvae.data.readers import Skipped
 from ssdvae.errors import DataError, UserError
 from ssdvae.extraction.parsed import Parsed, Raw, spans_of, to_document
 from ssdvae.extraction.readers import FORMATS, guess_format, list_files
+from tests.extraction.mended import MENDED
 from tests.extraction.trees import CONSTRUCTIONS, conllu_lines, events_of, rows_of
 
 SENTENCE = "He moved to Beijing in May."
@@ -324,9 +325,9 @@ def packed(comm: Communication) -> bytes:
     return bytes(buffer.getvalue())
 
 
-@pytest.mark.parametrize("name", CONSTRUCTIONS)
+@pytest.mark.parametrize("name", CONSTRUCTIONS | MENDED)
 def test_constructions_in_concrete(name: str, tmp_path: Path) -> None:
-    _, tree, expected = CONSTRUCTIONS[name]
+    _, tree, expected = (CONSTRUCTIONS | MENDED)[name]
     (tmp_path / "a.concrete").write_bytes(packed(communication(tree)))
     [parsed] = read(tmp_path / "a.concrete")
     check_places(parsed)

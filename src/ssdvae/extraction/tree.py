@@ -32,6 +32,7 @@ UD_LABELS = {
     "neg": "advmod",
 }
 PREPOSITIONS = ("prep", "agent", "dative")
+NOUNS = ("NOUN", "PROPN", "PRON", "NN", "NNS", "NNP", "NNPS", "PRP")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Tree:
 
     def __init__(self, tokens: Iterable[Token]) -> None:
         self.tokens = _in_ud(list(tokens))
+        self._lower = [token.form.lower().replace("’", "'") for token in self.tokens]
         self._children: list[list[int]] = [[] for _ in self.tokens]
         for place, token in enumerate(self.tokens):
             if token.head != NO_HEAD:
@@ -70,6 +72,10 @@ class Tree:
 
     def __getitem__(self, place: int) -> Token:
         return self.tokens[place]
+
+    def lower(self, place: int) -> str:
+        """A word in lower case, with the apostrophe of typewriters."""
+        return self._lower[place]
 
     def children(self, place: int, *relations: str) -> list[int]:
         """The words under one that are in these relations, named with or without a subtype; in order."""
@@ -94,7 +100,7 @@ def _in_ud(tokens: Sequence[Token]) -> list[Token]:
     labels = [UD_LABELS.get(t.relation, t.relation) for t in tokens]
     new_heads = list(heads)
     for noun in places:
-        if tokens[noun].relation != "pobj":
+        if tokens[noun].relation not in ("pobj", "pcomp"):
             continue
         # "out of the house" is out ─prep→ of ─pobj→ house: all on the way up are prepositions of the noun.
         chain: list[int] = []
@@ -105,9 +111,14 @@ def _in_ud(tokens: Sequence[Token]) -> list[Token]:
         if not chain:
             continue
         new_heads[noun] = above if above not in (noun, *chain) else NO_HEAD
-        labels[noun] = "obl:agent" if tokens[chain[-1]].relation == "agent" else "obl"
+        if tokens[noun].relation == "pcomp":
+            # "before leaving, she …", "a time for leaving": before and for only mark what is a clause.
+            at_noun = above != NO_HEAD and tokens[above].pos in NOUNS
+            labels[noun], mark = "acl" if at_noun else "advcl", "mark"
+        else:
+            labels[noun], mark = "obl:agent" if tokens[chain[-1]].relation == "agent" else "obl", "case"
         for preposition in chain:
-            new_heads[preposition], labels[preposition] = noun, "case"
+            new_heads[preposition], labels[preposition] = noun, mark
     return [
         replace(token, head=head, relation=label)
         for token, head, label in zip(tokens, new_heads, labels, strict=True)
