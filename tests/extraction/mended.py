@@ -57,6 +57,14 @@ MENDED: dict[str, tuple[str, str, list[str]]] = {
         "made/make/VERB/1/relcl burned/burn/VERB/0/ROOT",
         ["made bombs None None", "burned lab None None"],
     ),
+    "a relative clause about a whole clause": (
+        "He/he/PRON/2/nsubj left/leave/VERB/0/root which/which/PRON/4/nsubj "
+        "surprised/surprise/VERB/2/advcl:relcl "
+        "us/we/PRON/4/obj",
+        "He/he/PRON/2/nsubj left/leave/VERB/0/ROOT which/which/PRON/4/nsubj surprised/surprise/VERB/2/relcl "
+        "us/we/PRON/4/dobj",
+        ["left he None None", "surprised which us None"],
+    ),
     # Participles and infinitives that share their subject.
     "adverbial participle": (
         "They/they/PRON/2/nsubj fired/fire/VERB/0/root killing/kill/VERB/2/advcl ten/ten/NUM/3/obj",
@@ -106,6 +114,18 @@ MENDED: dict[str, tuple[str, str, list[str]]] = {
         "win/win/VERB/2/xcomp",
         ["knows she None None", "win she None None"],
     ),
+    "a participle that says how it was done": (
+        "It/it/PRON/3/nsubj:pass was/be/AUX/3/aux:pass built/build/VERB/0/root using/use/VERB/3/advcl "
+        "wood/wood/NOUN/4/obj",
+        "It/it/PRON/3/nsubjpass was/be/AUX/3/auxpass built/build/VERB/0/ROOT using/use/VERB/3/advcl "
+        "wood/wood/NOUN/4/dobj",
+        ["built it None None", "using None wood None"],
+    ),
+    "a suggestion has no doer": (
+        "I/I/PRON/2/nsubj suggest/suggest/VERB/0/root leaving/leave/VERB/2/xcomp",
+        "I/I/PRON/2/nsubj suggest/suggest/VERB/0/ROOT leaving/leave/VERB/2/xcomp",
+        ["suggest i None None", "leaving None None None"],
+    ),
     # Infinitives and gerunds at a noun.
     "infinitive at a noun": (
         "She/she/PRON/2/nsubj has/have/VERB/0/root plans/plan/NOUN/2/obj to/to/PART/5/mark "
@@ -132,6 +152,13 @@ MENDED: dict[str, tuple[str, str, list[str]]] = {
         "the/the/DET/3/det first/first/ADJ/3/amod man/man/NOUN/6/nsubj to/to/PART/5/aux "
         "land/land/VERB/3/relcl won/win/VERB/0/ROOT",
         ["land man None None", "won man None None"],
+    ),
+    "trouble doing it": (
+        "She/she/PRON/2/nsubj had/have/VERB/0/root trouble/trouble/NOUN/2/obj finding/find/VERB/3/acl "
+        "it/it/PRON/4/obj",
+        "She/she/PRON/2/nsubj had/have/VERB/0/ROOT trouble/trouble/NOUN/2/dobj finding/find/VERB/3/acl "
+        "it/it/PRON/4/dobj",
+        ["had she trouble None", "finding she it None"],
     ),
     "a gerund at a noun": (
         "Time/time/NOUN/4/nsubj for/for/SCONJ/3/mark leaving/leave/VERB/1/acl came/come/VERB/0/root",
@@ -186,6 +213,11 @@ MENDED: dict[str, tuple[str, str, list[str]]] = {
         "He/he/PRON/2/nsubj moved/move/VERB/0/ROOT back/back/ADV/2/advmod to/to/ADP/3/prep "
         "Rome/Rome/PROPN/4/pobj in/in/ADP/2/prep May/May/PROPN/6/pobj",
         ["moved_back he rome to"],
+    ),
+    "right away is no particle": (
+        "He/he/PRON/2/nsubj called/call/VERB/0/root right/right/ADV/4/advmod away/away/ADV/2/advmod",
+        "He/he/PRON/2/nsubj called/call/VERB/0/ROOT right/right/ADV/4/advmod away/away/ADV/2/advmod",
+        ["called he None None"],
     ),
     "to have to": (
         "They/they/PRON/2/nsubj had/have/VERB/0/root to/to/PART/4/mark die/die/VERB/2/xcomp",

@@ -46,6 +46,9 @@ PARTICIPLE_MARKS = _words(
 SUBJECT_CONTROL = _words("promise promised promises promising")
 """With an object and an infinitive whose doer is the subject nevertheless."""
 
+NO_CONTROL = _words("advise involve mean recommend require suggest")
+"""What they speak of has no doer that is named: "I suggest leaving"."""
+
 TOUGH = _words(
     "bad better best difficult easier easiest easy fun good great hard impossible joy nice pleasure simple",
     "tough",
@@ -58,6 +61,7 @@ GIVEN = _words("asked awarded given granted handed offered owed paid promised se
 ADJUNCT_NOUNS = _words(
     "time day date year month week weekend hour minute moment night morning evening summer winter season",
     "place way reason somewhere anywhere everywhere someplace anyplace",
+    "degree extent instance manner occasion point rate speed",
 )
 """They are when, where, how or why, not whom or what: "the day she left", "the way he spoke"."""
 
@@ -69,6 +73,9 @@ COMPLEMENT_NOUNS = ADJUNCT_NOUNS | _words(
     "willingness wish",
 )
 """Their infinitive says what they are about and lacks no object: "a plan to leave", "the right to vote"."""
+
+SPENT = ADJUNCT_NOUNS | _words("difficulty experience fun luck problem success trouble")
+"""Their participle has the subject of their verb: "she had trouble finding it"."""
 
 FIRST = _words("first second third last next only")
 """With these, the noun does what the infinitive says: "the first man to land there"."""

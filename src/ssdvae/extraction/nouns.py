@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ssdvae.extraction import english
 from ssdvae.extraction.tree import NO_HEAD, Tree
+from ssdvae.extraction.verbs import is_verb
 
 # Clauses through which a relative clause reaches down: "books that I think she wants to read".
 REACHED = ("conj", "xcomp", "ccomp")
@@ -15,7 +16,9 @@ def antecedent(tree: Tree, word: int, verb: int) -> int:
     if word < verb and tree.lower(word) in english.RELATIVE:
         for above in tree.upwards(verb):
             if tree[above].relation == "acl:relcl":
-                return tree[above].head if tree[above].head != NO_HEAD else word
+                head = tree[above].head
+                # "He left, which surprised us": no noun is meant.
+                return word if head == NO_HEAD or is_verb(tree, head) else head
             if tree[above].base not in REACHED:
                 break
     return word

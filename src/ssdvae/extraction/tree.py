@@ -77,6 +77,10 @@ class Tree:
         """A word in lower case, with the apostrophe of typewriters."""
         return self._lower[place]
 
+    def below(self, place: int) -> list[int]:
+        """All words right under one, in order."""
+        return self._children[place]
+
     def children(self, place: int, *relations: str) -> list[int]:
         """The words under one that are in these relations, named with or without a subtype; in order."""
         tokens = self.tokens

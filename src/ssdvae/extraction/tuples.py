@@ -74,10 +74,12 @@ def subject_of(tree: Tree, place: int, seen: frozenset[int] = frozenset()) -> in
         return _controller(tree, place, seen)
     if token.base == "advcl":
         # "Watching it, she …", "while waiting, she …"; but "as expected", "longer than promised".
-        shared = all(tree.lower(c) in english.PARTICIPLE_MARKS for c in tree.children(place, "mark"))
-        return subject_of(tree, head, seen) if shared else None
+        marks = {tree.lower(c) for c in tree.children(place, "mark")}
+        # "It was built using wood": who used it also built it, and is not named.
+        means = is_passive(tree, head) and ("by" in marks or tree.lower(place) == "using")
+        return subject_of(tree, head, seen) if marks <= english.PARTICIPLE_MARKS and not means else None
     if token.base == "acl":
-        if infinitive:
+        if infinitive or (token.relation == "acl" and is_one_of(tree, head, english.SPENT)):
             return _subject_at_noun(tree, place, seen)
         # "the man wounded", "a company making cars"; but a time for leaving does not leave.
         return None if tree.children(place, "mark") else head
@@ -88,7 +90,9 @@ def subject_of(tree: Tree, place: int, seen: frozenset[int] = frozenset()) -> in
 def _controller(tree: Tree, place: int, seen: frozenset[int]) -> int | None:
     """Who does what an infinitive or another open complement says."""
     head, purpose = tree[place].head, tree[place].base == "advcl"
-    if is_one_of(tree, head, english.TOUGH):
+    if is_one_of(tree, head, english.TOUGH) or (
+        is_one_of(tree, head, english.NO_CONTROL) and not is_infinitive(tree, place)
+    ):
         return None
     objects = [] if purpose else tree.children(head, "obj", "iobj")
     if is_half_modal(tree, head):
@@ -101,7 +105,7 @@ def _controller(tree: Tree, place: int, seen: frozenset[int]) -> int | None:
 
 
 def _subject_at_noun(tree: Tree, place: int, seen: frozenset[int]) -> int | None:
-    """Who does what an infinitive at a noun says: "she has a day to do it", "she gave him a day to do it"."""
+    """Who does what is said at a noun: "she has a day to do it", "she gave him a day to do it"."""
     noun = tree[place].head
     words = {tree.lower(c) for c in (noun, *tree.children(noun, "amod", "advmod", "nummod"))}
     first = words & english.FIRST and not is_one_of(tree, noun, english.COMPLEMENT_NOUNS)

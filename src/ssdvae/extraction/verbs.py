@@ -73,8 +73,9 @@ def particles(tree: Tree, place: int) -> tuple[int, ...]:
     adverbs = (
         child
         for child in tree.children(place, "advmod")
+        # "went back" and "went back to Rome", but not "called right away" or "met years back"
         if child > place
         and tree.lower(child) in english.PARTICLES
-        and not tree.children(child, "case", "fixed")
+        and all(tree[below].base == "obl" and tree.children(below, "case") for below in tree.below(child))
     )
     return tuple(sorted((*tree.children(place, "compound:prt"), *adverbs)))
