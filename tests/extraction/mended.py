@@ -17,6 +17,13 @@ MENDED: dict[str, tuple[str, str, list[str]]] = {
         "burned/burn/VERB/0/ROOT",
         ["lived he house in", "burned house None None"],
     ),
+    "relative clause with a receiver": (
+        "lessons/lesson/NOUN/5/nsubj she/she/PRON/3/nsubj taught/teach/VERB/1/acl:relcl me/I/PRON/3/iobj "
+        "ended/end/VERB/0/root",
+        "lessons/lesson/NOUN/5/nsubj she/she/PRON/3/nsubj taught/teach/VERB/1/relcl me/I/PRON/3/dative "
+        "ended/end/VERB/0/ROOT",
+        ["taught she lessons None", "ended lessons None None"],
+    ),
     "relative clause whose infinitive lacks the noun": (
         "things/thing/NOUN/6/nsubj I/I/PRON/3/nsubj want/want/VERB/1/acl:relcl to/to/PART/5/mark "
         "do/do/VERB/3/xcomp waited/wait/VERB/0/root",

@@ -126,13 +126,15 @@ def _subject_at_noun(tree: Tree, place: int, seen: frozenset[int]) -> int | None
 
 def object_of(tree: Tree, place: int) -> tuple[int | None, tuple[int, ...]]:
     """The direct object; without one, the noun of a preposition, and that preposition as the modifier."""
-    for child in (*tree.children(place, "obj"), *tree.children(place, "iobj")):
+    for child in tree.children(place, "obj"):
         # "What did he vote for?"
         stranded = _stranded(tree, place) if child < place and asks(tree, child) else ()
         return antecedent(tree, child, place), stranded
     missing = _missing_object(tree, place)
     if missing is not None:
         return missing, _stranded(tree, place)
+    for child in tree.children(place, "iobj"):
+        return antecedent(tree, child, place), ()
     nouns = sorted(_with_prepositions(tree, place))
     agents = [(noun, words) for noun, words in nouns if _is_agent(tree, noun, words, place)]
     # "In May he left" is about the whole sentence; "in which he lived" had to go before the verb.
