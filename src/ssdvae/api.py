@@ -77,6 +77,7 @@ def annotate(
     save: AnyPath | None = None,
     candidates: AnyPath | None = None,
     relations: AnyPath | None = None,
+    running_text: AnyPath | None = None,
     format: str | None = None,
     **settings: Any,
 ) -> annotating.Annotated:
@@ -86,8 +87,9 @@ def annotate(
     """
     chosen = AnnotateSettings(**settings)
     check_there(source)
-    save, candidates, relations = (Path(p) if p else None for p in (save, candidates, relations))
-    annotator = annotating.load_annotator(str(frames), save=save, candidates=candidates, relations=relations)
+    files = {"save": save, "candidates": candidates, "relations": relations, "running_text": running_text}
+    paths = {name: Path(path) if path else None for name, path in files.items()}
+    annotator = annotating.load_annotator(str(frames), **paths)
     return annotating.annotate(Path(source), Path(out), annotator, chosen, format=format)
 
 

@@ -129,6 +129,12 @@ def annotate_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "--relations", type=Path, default=None, help="JSON list of relations between frames, to be kept"
     )
+    parser.add_argument(
+        "--running-text",
+        type=Path,
+        default=None,
+        help="events of whole texts with frames, when learning from events that were picked as examples",
+    )
     input_format(parser)
     add_settings(parser, AnnotateSettings, {})
 
@@ -144,7 +150,11 @@ def annotate(args: Namespace) -> None:
     settings = AnnotateSettings.of(vars(args))
     check_there(args.source)
     annotator = load_annotator(
-        args.frames, save=args.save, candidates=args.candidates, relations=args.relations
+        args.frames,
+        save=args.save,
+        candidates=args.candidates,
+        relations=args.relations,
+        running_text=args.running_text,
     )
     done = write_frames(
         args.source,
