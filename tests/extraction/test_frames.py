@@ -169,6 +169,12 @@ def test_running_text_says_how_common_a_sense_is() -> None:
     assert adapted.lexicon.frames["said"] == {"A": 30, "B": 60}
 
 
+def test_a_word_by_itself_is_no_phrasal_verb() -> None:
+    split = [Event("gave", "she", "leaves", frame="Emitting", lemma="give_out")] * 3
+    learned = FrameClassifier.fit([*split, Event("gave", "she", "bread", frame="Giving", lemma="give")])
+    assert learned.probabilities(Event("gave", "she", "leaves")).keys() == {"Giving"}
+
+
 def test_what_running_text_is_silent_about_stays_as_it_was(learned: FrameClassifier) -> None:
     adapted = learned.adapt([Event("laughed", "they", frame=frame) for frame in ("Noise", "Mocking")])
     for event in planted(20, 5):

@@ -157,7 +157,11 @@ def _counted(lexicon: Lexicon, examples: Sequence[Event]) -> Lexicon:
         counts[verb][str(event.frame)] += 1
         forms[event.verb.lower()][verb] += 1
     known = {verb: dict(sorted(choices.items())) for verb, choices in sorted(counts.items())}
-    usual = {form: min(verbs, key=lambda v: (-verbs[v], v)) for form, verbs in sorted(forms.items())}
+    # "gave" is of "give", however often "gave … out" is of "give out".
+    usual = {
+        form: min(verbs, key=lambda v: (v.count("_") != form.count("_"), -verbs[v], v))
+        for form, verbs in sorted(forms.items())
+    }
     # A form that is a verb of its own, or that the lemma gives away, need not be kept.
     return Lexicon(known, {f: verb for f, verb in (usual | lexicon.forms).items() if f != verb})
 

@@ -84,7 +84,7 @@ def _scores(given: Sequence[Answer]) -> dict[str, float]:
 
 
 def coverage(given: Sequence[Answer], thresholds: Iterable[float]) -> list[tuple[float, float, float]]:
-    """For each threshold, the share of events that keep their frame, and of these, the share that is right."""
+    """For each threshold, the share of events that keep their frame, and how many of these are right."""
     curve = []
     for threshold in thresholds:
         kept = [answer.right for answer in given if answer.probability >= threshold]
