@@ -62,6 +62,7 @@ class Tree:
     def __init__(self, tokens: Iterable[Token]) -> None:
         self.tokens = _in_ud(list(tokens))
         self._lower = [token.form.lower().replace("’", "'") for token in self.tokens]
+        self._bases = [token.base for token in self.tokens]
         self._children: list[list[int]] = [[] for _ in self.tokens]
         for place, token in enumerate(self.tokens):
             if token.head != NO_HEAD:
@@ -83,10 +84,8 @@ class Tree:
 
     def children(self, place: int, *relations: str) -> list[int]:
         """The words under one that are in these relations, named with or without a subtype; in order."""
-        tokens = self.tokens
-        return [
-            c for c in self._children[place] if tokens[c].relation in relations or tokens[c].base in relations
-        ]
+        tokens, bases = self.tokens, self._bases
+        return [c for c in self._children[place] if bases[c] in relations or tokens[c].relation in relations]
 
     def upwards(self, place: int) -> Iterator[int]:
         """A word, its head, the head of that, and so on; each at most once."""
@@ -124,6 +123,6 @@ def _in_ud(tokens: Sequence[Token]) -> list[Token]:
         for preposition in chain:
             new_heads[preposition], labels[preposition] = noun, mark
     return [
-        replace(token, head=head, relation=label)
+        token if (token.head, token.relation) == (head, label) else replace(token, head=head, relation=label)
         for token, head, label in zip(tokens, new_heads, labels, strict=True)
     ]
