@@ -10,7 +10,7 @@ spaCy models, Concrete communications)
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 NO_HEAD = -1
 
@@ -35,8 +35,7 @@ PREPOSITIONS = ("prep", "agent", "dative")
 NOUNS = ("NOUN", "PROPN", "PRON", "NN", "NNS", "NNP", "NNPS", "PRP")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word of a sentence: its head is the place of another word, and its span is in the whole document.
 
     ``pos`` is a tag of UD or, from parsers that know no other, of the Penn Treebank.
@@ -123,6 +122,6 @@ def _in_ud(tokens: Sequence[Token]) -> list[Token]:
         for preposition in chain:
             new_heads[preposition], labels[preposition] = noun, mark
     return [
-        token if (token.head, token.relation) == (head, label) else replace(token, head=head, relation=label)
+        token if (token.head, token.relation) == (head, label) else token._replace(head=head, relation=label)
         for token, head, label in zip(tokens, new_heads, labels, strict=True)
     ]
