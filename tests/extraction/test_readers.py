@@ -155,8 +155,13 @@ def test_what_is_no_wikiextractor_is_said(tmp_path: Path) -> None:
 
 
 def test_a_missing_model_gives_the_command_that_installs_it(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"\npython -m spacy download xx_no_such_model$"):
-        FORMATS["text"].check(ExtractSettings(spacy_model="xx_no_such_model"))
+    for name, download in (("xx_no_such_model", "xx_no_such_model"), ("models/none", "en_core_web_sm")):
+        with pytest.raises(UserError) as refused:
+            FORMATS["text"].check(ExtractSettings(spacy_model=name))
+        assert f"no spaCy model {name!r}" in str(refused.value)
+        assert f"python -m spacy download {download}\n" in str(refused.value)
+        assert "--spacy-model" in str(refused.value)
+        assert "CoNLL-U (.conllu) needs no model" in str(refused.value)
 
 
 def test_a_model_that_does_not_parse_is_refused(tmp_path: Path) -> None:
