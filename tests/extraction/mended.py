@@ -153,6 +153,13 @@ MENDED: dict[str, tuple[str, str, list[str]]] = {
         "He/he/PRON/2/nsubj has/have/VERB/0/ROOT food/food/NOUN/2/dobj to/to/PART/5/aux eat/eat/VERB/3/acl",
         ["has he food None", "eat he food None"],
     ),
+    "nobody works with a pleasure": (
+        "She/she/PRON/3/nsubj is/be/AUX/3/cop pleasure/pleasure/NOUN/0/root to/to/PART/5/mark "
+        "work/work/VERB/3/acl with/with/ADP/5/obl",
+        "She/she/PRON/2/nsubj is/be/AUX/0/ROOT pleasure/pleasure/NOUN/2/attr to/to/PART/5/aux "
+        "work/work/VERB/3/acl with/with/ADP/5/prep",
+        ["work None None None"],
+    ),
     "infinitive at the first to do it": (
         "the/the/DET/3/det first/first/ADJ/3/amod man/man/NOUN/6/nsubj to/to/PART/5/mark "
         "land/land/VERB/3/acl won/win/VERB/0/root",
