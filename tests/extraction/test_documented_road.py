@@ -135,10 +135,28 @@ def test_real_parses(tmp_path: Path) -> None:
 def test_the_classifier_is_five_points_above_the_most_frequent_frame(gold: str, tmp_path: Path) -> None:
     from ssdvae.extraction.annotate import load_annotator, read_events
     from ssdvae.extraction.classifier import FrameClassifier
-    from ssdvae.extraction.measure import measure
+    from ssdvae.extraction.measure import answers, measure
 
     folder = Path(str(DATA)) / "framenet"
     learned = load_annotator(str(folder / "exemplars.train.jsonl.gz"), candidates=folder / "verb_frames.json")
     assert isinstance(learned, FrameClassifier)
-    scores = measure(learned, read_events(folder / f"{gold}.jsonl.gz"))["ambiguous"]
+    scores = measure(list(answers(learned, read_events(folder / f"{gold}.jsonl.gz"))))["ambiguous"]
     assert scores["accuracy"] >= scores["most_frequent"] + 0.05
+
+
+@real
+def test_running_text_tells_more_than_examples() -> None:
+    """Full texts, each judged by a classifier that has read the others, by tenths of documents."""
+    from ssdvae.data.readers import read_documents
+    from ssdvae.extraction.annotate import load_annotator
+    from ssdvae.extraction.classifier import FrameClassifier
+    from ssdvae.extraction.measure import answers, left_out, measure, tenth
+
+    folder = Path(str(DATA)) / "framenet"
+    learned = load_annotator(str(folder / "exemplars.train.jsonl.gz"), candidates=folder / "verb_frames.json")
+    assert isinstance(learned, FrameClassifier)
+    texts = list(read_documents(folder / "fulltext.dev.jsonl.gz"))
+    before = measure(list(answers(learned, (e for text in texts for e in text.events))))["all"]
+    after = measure(list(left_out(learned, texts, tenth)))["all"]
+    assert after["accuracy"] >= before["accuracy"] + 0.05
+    assert after["ece"] < before["ece"]

@@ -53,6 +53,14 @@ def test_examples_as_events(folder: Path) -> None:
     }
 
 
+def test_verbs_of_full_texts_as_events(folder: Path) -> None:
+    """The second text is listed, but not there; the third sentence is about a noun."""
+    assert list(framenet.full_texts(framenet.open_framenet(str(folder)))) == [
+        Event("hit", "waves", "pier", None, "Impact", lemma="hit"),
+        Event("hit", "rain", "it", None, "Impact", lemma="hit"),
+    ]
+
+
 def test_a_dependent_that_is_no_prepositional_phrase_is_no_object() -> None:
     from nltk.corpus.reader.framenet import AttrDict
 
@@ -68,12 +76,15 @@ def test_a_dependent_that_is_no_prepositional_phrase_is_no_object() -> None:
 def test_a_classifier_learns_from_it_and_keeps_the_relations(folder: Path, tmp_path: Path) -> None:
     load_annotator(str(folder), save=tmp_path / "saved")
     learned = FrameClassifier.load(tmp_path / "saved")
-    assert learned.lexicon.frames["hit"] == {"Cause_harm": 2, "Impact": 2}
+    # Two examples of each, and two verbs of a text.
+    assert learned.lexicon.frames["hit"] == {"Cause_harm": 2, "Impact": 4}
+    assert learned.probabilities(Event("hit"))["Impact"] > 0.5
     assert learned.lexicon.frames["strike"] == {"Impact": 0}
     assert learned.relations == [{"relation": "Inheritance", "sub": "Cause_harm", "sup": "Impact"}]
     against = learned.probabilities(Event("hit", "it", "wall", "against"))
     assert against["Impact"] > 0.5
-    assert learned.probabilities(Event("hit", "man", "brother"))["Cause_harm"] > 0.5
+    brother = learned.probabilities(Event("hit", "man", "brother"))
+    assert brother["Cause_harm"] > learned.probabilities(Event("hit", "it", "ferry"))["Cause_harm"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from ssdvae.config import AnnotateSettings
 from ssdvae.data.events import Document, Event, Origin
@@ -23,7 +24,7 @@ from ssdvae.extraction import classifier as module
 from ssdvae.extraction.annotate import TRANSFORMER, annotate, load_annotator, read_events
 from ssdvae.extraction.classifier import FrameClassifier, features, places
 from ssdvae.extraction.lexicon import Lexicon, entry, read_lexicon
-from ssdvae.extraction.measure import measure
+from ssdvae.extraction.measure import Answer, answers, commonest, coverage, left_out, measure
 
 # Lexicons.
 
@@ -93,7 +94,7 @@ def learned() -> FrameClassifier:
 
 
 def test_what_is_planted_is_found(learned: FrameClassifier) -> None:
-    scores = measure(learned, planted(300, 2))
+    scores = measure(list(answers(learned, planted(300, 2))))
     assert scores["ambiguous"]["accuracy"] == 1
     assert scores["ambiguous"]["most_frequent"] < 0.6
     assert scores["all"]["events"] == scores["ambiguous"]["events"] + 1
@@ -131,8 +132,14 @@ def test_the_weights_are_where_the_objective_is_flat() -> None:
     """Against autograd: the slope of −log likelihood + λ‖w‖² is zero, by any route to it."""
     events = planted(40, 3)
     learned = FrameClassifier.fit(events)
+    check_flat(learned, events, np.zeros_like(learned.weights))
+    running = planted(30, 4)[::2]
+    check_flat(learned.adapt(running), running, learned.weights)
+
+
+def check_flat(learned: FrameClassifier, events: list[Event], centre: NDArray[np.float32]) -> None:
     weights = torch.tensor(learned.weights, dtype=torch.float64, requires_grad=True)
-    loss = module.REGULARISATION * weights.square().sum()
+    loss = module.REGULARISATION * (weights - torch.tensor(centre)).square().sum()
     for event in events:
         frames = list(learned.lexicon.candidates(event))
         names = features(event, str(event.lemma))
@@ -142,6 +149,39 @@ def test_the_weights_are_where_the_objective_is_flat() -> None:
     assert weights.grad is not None
     assert weights.grad.abs().max() < 0.01
     assert weights.abs().max() > 0.1
+
+
+SPOKEN = [
+    Event("said", subj, obj, frame=frame)
+    for subj, obj in (("he", "word"), ("she", "prayer"))
+    for frame in "AB"
+]
+
+
+def test_running_text_says_how_common_a_sense_is() -> None:
+    """Examples have both senses of a verb alike; texts have one of them four times in five."""
+    examples = FrameClassifier.fit(SPOKEN * 10)
+    texts = [event for event in SPOKEN for _ in range(4 if event.frame == "B" else 1)] * 5
+    adapted = examples.adapt(texts)
+    for event in SPOKEN:
+        assert examples.probabilities(event)["B"] == pytest.approx(0.5, abs=0.01)
+        assert adapted.probabilities(event)["B"] == pytest.approx(0.8, abs=0.05)
+    assert adapted.lexicon.frames["said"] == {"A": 30, "B": 60}
+
+
+def test_a_word_by_itself_is_no_phrasal_verb() -> None:
+    split = [Event("gave", "she", "leaves", frame="Emitting", lemma="give_out")] * 3
+    learned = FrameClassifier.fit([*split, Event("gave", "she", "bread", frame="Giving", lemma="give")])
+    assert learned.probabilities(Event("gave", "she", "leaves")).keys() == {"Giving"}
+
+
+def test_what_running_text_is_silent_about_stays_as_it_was(learned: FrameClassifier) -> None:
+    adapted = learned.adapt([Event("laughed", "they", frame=frame) for frame in ("Noise", "Mocking")])
+    for event in planted(20, 5):
+        assert adapted.probabilities(event) == learned.probabilities(event)
+    # What was never seen before is a candidate from now on.
+    assert adapted.probabilities(Event("laughed")).keys() == {"Noise", "Mocking"}
+    assert "laughed" not in learned.lexicon.frames
 
 
 def test_the_order_of_examples_does_not_matter() -> None:
@@ -178,6 +218,42 @@ def test_a_damaged_model_is_refused_in_words(
 def test_nothing_to_learn_from_is_said() -> None:
     with pytest.raises(UserError, match="no event has a frame"):
         FrameClassifier.fit([Event("ran")])
+    with pytest.raises(UserError, match="no event has a frame"):
+        FrameClassifier.fit(planted(20, 1)).adapt([Event("ran")])
+
+
+# How good they are.
+
+
+def test_no_document_is_judged_by_a_classifier_that_has_read_its_group() -> None:
+    """Each group has a frame of its own for one verb: who has read the others must be wrong every time."""
+    start = FrameClassifier.fit([Event("ran", frame=frame) for frame in "ABC"])
+    documents = [
+        Document(f"{group}__{number}", (Event("ran", frame=group),) * 9) for group in "ABC" for number in "12"
+    ]
+    apart = list(left_out(start, documents, lambda id: id[0]))
+    assert len(apart) == 54
+    assert not any(answer.right for answer in apart)
+    assert all(answer.right for answer in left_out(start, documents[:2] + documents[:2], str))
+
+
+def test_the_curve_of_accuracy_against_coverage() -> None:
+    event = Event("ran")
+    given = [Answer(event, right, False, p, True) for right, p in ((True, 0.9), (True, 0.6), (False, 0.6))]
+    assert coverage(given, (0.0, 0.6, 0.7, 1.0)) == [
+        (0.0, 1.0, 2 / 3),
+        (0.6, 1.0, 2 / 3),
+        (0.7, 1 / 3, 1.0),
+        (1.0, 0.0, 0.0),
+    ]
+    assert coverage([], (0.5,)) == [(0.5, 0.0, 0.0)]
+
+
+def test_the_commonest_verbs_with_their_frames() -> None:
+    events = (Event("ran", frame="A", lemma="run"), Event("run", frame="B"), Event("runs", lemma="run"))
+    found = commonest([Document("d", (Event("hit", frame="A"), *events))])
+    assert list(found) == ["run", "hit"]
+    assert found["run"] == {"A": 1, "B": 1, None: 1}
 
 
 # Annotating.
@@ -213,7 +289,7 @@ def test_each_frame_has_its_probability_and_old_ones_are_kept(tmp_path: Path) ->
 
 
 def test_old_frames_are_replaced_on_request(tmp_path: Path) -> None:
-    assert run(tmp_path, replace=True)[0][2] == ("A", 0.5)
+    assert run(tmp_path, replace=True, threshold=0.5)[0][2] == ("A", 0.5)
     # One that is uncertain is not kept in the name of the old one.
     assert run(tmp_path, replace=True, threshold=0.6)[0][2] == (None, None)
 
@@ -251,6 +327,9 @@ def test_learning_from_events_by_themselves_or_in_documents(tmp_path: Path) -> N
     assert isinstance(again, FrameClassifier)
     assert "Fleeing" in again.lexicon.frames["ran"]
     assert again.relations == [USING]
+    running = load_annotator(str(tmp_path / "alone.jsonl"), running_text=tmp_path / "documents.jsonl")
+    expected = FrameClassifier.fit(events).adapt(events)
+    assert running.fingerprint() == expected.fingerprint() != FrameClassifier.fit(events).fingerprint()
     (tmp_path / "bad.jsonl").write_text('{"verb": "ran"}\n{"verb": 3}\n')
     with pytest.raises(DataError, match=r"bad\.jsonl, line 2: found 3 under 'verb'"):
         load_annotator(str(tmp_path / "bad.jsonl"))
@@ -264,6 +343,7 @@ def test_learning_from_events_by_themselves_or_in_documents(tmp_path: Path) -> N
         (".", {}, "neither FrameNet .* nor a saved classifier"),
         ("verbs.csv", {"save": Path("x")}, "is not learned from"),
         ("verbs.csv", {"candidates": Path("x")}, "go with a file of events"),
+        ("verbs.csv", {"running_text": Path("x")}, "go with a file of events"),
     ],
 )
 def test_an_annotator_that_is_none(

@@ -42,6 +42,7 @@ from ssdvae.data.readers import Skipped
 from ssdvae.errors import DataError, UserError
 from ssdvae.extraction.parsed import Parsed, Raw, spans_of, to_document
 from ssdvae.extraction.readers import FORMATS, guess_format, list_files
+from tests.extraction.mended import MENDED
 from tests.extraction.trees import CONSTRUCTIONS, conllu_lines, events_of, rows_of
 
 SENTENCE = "He moved to Beijing in May."
@@ -154,8 +155,13 @@ def test_what_is_no_wikiextractor_is_said(tmp_path: Path) -> None:
 
 
 def test_a_missing_model_gives_the_command_that_installs_it(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"\npython -m spacy download xx_no_such_model$"):
-        FORMATS["text"].check(ExtractSettings(spacy_model="xx_no_such_model"))
+    for name, download in (("xx_no_such_model", "xx_no_such_model"), ("models/none", "en_core_web_sm")):
+        with pytest.raises(UserError) as refused:
+            FORMATS["text"].check(ExtractSettings(spacy_model=name))
+        assert f"no spaCy model {name!r}" in str(refused.value)
+        assert f"python -m spacy download {download}\n" in str(refused.value)
+        assert "--spacy-model" in str(refused.value)
+        assert "CoNLL-U (.conllu) needs no model" in str(refused.value)
 
 
 def test_a_model_that_does_not_parse_is_refused(tmp_path: Path) -> None:
@@ -324,9 +330,9 @@ def packed(comm: Communication) -> bytes:
     return bytes(buffer.getvalue())
 
 
-@pytest.mark.parametrize("name", CONSTRUCTIONS)
+@pytest.mark.parametrize("name", CONSTRUCTIONS | MENDED)
 def test_constructions_in_concrete(name: str, tmp_path: Path) -> None:
-    _, tree, expected = CONSTRUCTIONS[name]
+    _, tree, expected = (CONSTRUCTIONS | MENDED)[name]
     (tmp_path / "a.concrete").write_bytes(packed(communication(tree)))
     [parsed] = read(tmp_path / "a.concrete")
     check_places(parsed)

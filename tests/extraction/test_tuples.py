@@ -10,7 +10,9 @@ from ssdvae.config import ExtractSettings
 from ssdvae.errors import UserError
 from ssdvae.extraction.parsed import Parsed, to_document
 from ssdvae.extraction.tree import NO_HEAD, UD_LABELS, Token, Tree
-from ssdvae.extraction.tuples import is_passive, subject_of
+from ssdvae.extraction.tuples import subject_of
+from ssdvae.extraction.verbs import is_passive
+from tests.extraction.mended import MENDED
 from tests.extraction.trees import (
     CONSTRUCTIONS,
     NEGATED,
@@ -22,10 +24,10 @@ from tests.extraction.trees import (
 
 
 @pytest.mark.parametrize("school", SCHOOLS)
-@pytest.mark.parametrize("name", CONSTRUCTIONS)
+@pytest.mark.parametrize("name", CONSTRUCTIONS | MENDED)
 def test_construction(name: str, school: str) -> None:
     which, parse = SCHOOLS[school]
-    *trees, expected = CONSTRUCTIONS[name]
+    *trees, expected = (CONSTRUCTIONS | MENDED)[name]
     assert events_of(parse(trees[which])) == expected
 
 
@@ -72,6 +74,29 @@ def test_a_preposition_of_several_words() -> None:
     assert events_of(as_conllu(tree)) == ["left he rain because_of"]
 
 
+def test_what_follows_as_a_clause_is_no_subject() -> None:
+    tree = (
+        "It/it/PRON/2/expl helps/help/VERB/0/root that/that/SCONJ/5/mark he/he/PRON/5/nsubj "
+        "left/leave/VERB/2/csubj"
+    )
+    assert events_of(as_conllu(tree)) == ["helps None None None", "left he None None"]
+
+
+def test_who_need_not_is_denied() -> None:
+    tree = (
+        "He/he/PRON/4/nsubj did/do/AUX/4/aux not/not/PART/4/advmod have/have/VERB/0/root to/to/PART/6/mark "
+        "leave/leave/VERB/4/xcomp"
+    )
+    assert events_of(as_conllu(tree), ExtractSettings(negation="mark")) == ["not_leave he None None"]
+
+
+def test_a_part_of_a_contraction_is_spelled_out_in_either_form() -> None:
+    for lemma in ("know", "no", "_"):
+        parsed = as_conllu(f"I/I/PRON/2/nsubj no/{lemma}/VERB/0/root")
+        [event] = to_document(parsed, ExtractSettings()).events
+        assert (event.verb, event.lemma) == ("know", "know")
+
+
 def test_multiword_tokens_and_empty_nodes() -> None:
     block = "\n".join(
         line.replace(" ", "\t")
@@ -99,15 +124,17 @@ def test_multiword_tokens_and_empty_nodes() -> None:
 # Whatever the tree.
 
 RELATIONS = sorted(
-    {*UD_LABELS, *UD_LABELS.values(), "prep", "pobj", "agent", "obl", "obl:agent", "case", "fixed", "conj"}
+    {*UD_LABELS, *UD_LABELS.values(), "prep", "pobj", "pcomp", "agent", "obl", "obl:agent", "case", "fixed"}
+    | {"conj", "advcl", "appos", "attr", "flat", "det", "nummod", "amod", "acl:relcl", "obj", "nmod:unmarked"}
     | {"xcomp", "ccomp", "acl", "nsubj", "csubj", "iobj", "aux", "cop", "mark", "root", "punct", "", "nmod"}
 )
-WORDS = st.sampled_from(["he", "that", "who", "to", "by", "not", "is", "promise", "Left", "", " ", "İ"])
+KNOWN = "he that who to by not is promise Left İ had going let 's thank lot of one back first easy day told"
+WORDS = st.sampled_from([*KNOWN.split(), "", " "])
 ODD_TOKENS = st.builds(
     Token,
     form=WORDS,
     lemma=WORDS,
-    pos=st.sampled_from(["VERB", "VBD", "AUX", "NOUN", "PRON", "ADP", ""]),
+    pos=st.sampled_from(["VERB", "VBD", "AUX", "NOUN", "PRON", "PROPN", "NUM", "SYM", "ADP", ""]),
     head=st.integers(-2, 8),
     relation=st.sampled_from(RELATIONS),
     start=st.integers(0, 9),
@@ -132,14 +159,16 @@ def test_no_tree_is_too_odd(tokens: list[Token], negation: str, flag: bool) -> N
 def test_circles(data: st.DataObject) -> None:
     """Small and made of what rules climb along, so that circles of every kind are met."""
     size = data.draw(st.integers(1, 3))
-    climbed = ("conj", "xcomp", "acl:relcl", "ccomp", "prep", "agent", "pobj", "obl", "case", "acl")
+    climbed = (
+        "conj xcomp acl:relcl ccomp prep agent pobj obl case acl advcl appos attr obj nmod mark pcomp nsubj"
+    )
     tokens = [
         Token(
-            form=data.draw(st.sampled_from(["who", "by"])),
+            form=data.draw(st.sampled_from(["who", "by", "to", "of", "one", "had"])),
             lemma="",
             pos="VERB",
             head=data.draw(st.integers(0, size - 1)),
-            relation=data.draw(st.sampled_from(climbed)),
+            relation=data.draw(st.sampled_from(climbed.split())),
             start=0,
             end=1,
         )

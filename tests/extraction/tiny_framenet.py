@@ -22,6 +22,12 @@ UNITS: dict[str, tuple[int, str, str, list[str]]] = {
     "blow.n": (14, "Impact", "N", ["A [blow] fell ."]),
     "strike.v": (15, "Impact", "V", []),
 }
+# A text: sentences, each with the lexical unit that was annotated in it.
+TEXT = [
+    ("{Waves} [hit] (the pier) .", "hit.v"),
+    ("{Rain} [hit] (it) .", "hit.v"),
+    ("A [blow] fell .", "blow.n"),
+]
 MARKS = {"{": ("Ext", "NP"), "(": ("Obj", "NP"), "<": ("Dep", "PP[against]"), "[": ("Target", "")}
 CLOSING = {"}": "{", ")": "(", ">": "<", "]": "["}
 
@@ -29,6 +35,7 @@ CLOSING = {"}": "{", ")": "(", ">": "<", "]": "["}
 def write_framenet(root: Path) -> Path:
     (root / "frame").mkdir(parents=True)
     (root / "lu").mkdir()
+    (root / "fulltext").mkdir()
     frames = "".join(f'<frame name="{name}" ID="{id}" mDate="x"/>' for name, id in FRAMES.items())
     units = "".join(
         f'<lu name="{name.strip()}" ID="{id}" status="Finished_Initial" frameID="{FRAMES[frame]}" '
@@ -44,7 +51,10 @@ def write_framenet(root: Path) -> Path:
         "frameIndex.xml": f"<frameIndex {XMLNS}>{frames}</frameIndex>",
         "luIndex.xml": f"<luIndex {XMLNS}>{units}</luIndex>",
         "frRelation.xml": f"<frameRelations {XMLNS}>{relation}</frameRelations>",
-        "fulltextIndex.xml": f"<fulltextIndex {XMLNS}></fulltextIndex>",
+        "fulltextIndex.xml": f'<fulltextIndex {XMLNS}><corpus name="Tiny" ID="1">'
+        '<document name="story" description="story" ID="1"/><document name="lost" description="lost" ID="2"/>'
+        "</corpus></fulltextIndex>",
+        "fulltext/Tiny__story.xml": _text(),
         "semTypes.xml": f"<semTypes {XMLNS}></semTypes>",
         **{f"frame/{name}.xml": _frame(name, id) for name, id in FRAMES.items()},
     }
@@ -83,7 +93,16 @@ def _unit(name: str, id: int, frame: str, pos: str, sentences: list[str]) -> str
     )
 
 
-def _sentence(id: int, marked: str) -> str:
+def _text() -> str:
+    body = ""
+    for number, (marked, name) in enumerate(TEXT, start=1):
+        id, frame, _, _ = UNITS[name]
+        unit = f' luID="{id}" luName="{name}" frameID="{FRAMES[frame]}" frameName="{frame}"'
+        body += _sentence(9000 + number, marked, unit)
+    return f"<fullTextAnnotation {XMLNS}><header/>{body}</fullTextAnnotation>"
+
+
+def _sentence(id: int, marked: str, unit: str = "") -> str:
     text = ""
     layers: dict[str, list[str]] = {"Target": [], "FE": [], "GF": [], "PT": []}
     begun = {}
@@ -108,5 +127,5 @@ def _sentence(id: int, marked: str) -> str:
     return (
         f'<sentence sentNo="0" aPos="{id}" ID="{id}"><text>{escape(text)}</text>'
         f'<annotationSet cDate="x" status="UNANN" ID="{id}1"><layer rank="1" name="PENN"/></annotationSet>'
-        f'<annotationSet cDate="x" status="MANUAL" ID="{id}2">{body}</annotationSet></sentence>'
+        f'<annotationSet cDate="x" status="MANUAL"{unit} ID="{id}2">{body}</annotationSet></sentence>'
     )

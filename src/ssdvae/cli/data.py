@@ -85,6 +85,12 @@ def annotate_flags(parser: Parser, argv: Sequence[str]) -> None:
     files.add_argument(
         "--relations", type=Path, default=None, help="JSON list of relations between frames, to be kept"
     )
+    files.add_argument(
+        "--running-text",
+        type=Path,
+        default=None,
+        help="events of whole texts with frames, when learning from events that were picked as examples",
+    )
     input_format(files)
     add_settings(parser, AnnotateSettings)
 
@@ -97,6 +103,7 @@ def annotate(args: Namespace) -> None:
         save=args.save,
         candidates=args.candidates,
         relations=args.relations,
+        running_text=args.running_text,
         format=args.format,
         skip_bad=args.skip_bad,
         **given_settings(AnnotateSettings, args),

@@ -128,13 +128,15 @@ def load_annotator(
     save: Path | None = None,
     candidates: Path | None = None,
     relations: Path | None = None,
+    running_text: Path | None = None,
 ) -> Annotator:
     """The annotator that goes with a name.
 
     ``framenet``, ``framenet17``, ``framenet15`` or a folder of FrameNet: learns from its examples;
     ``events.jsonl``: learns from events with frames; ``verbs.csv``, ``verbs.json``: a lexicon;
     a folder that ``save`` made: what was learned; ``frame-semantic-transformer``: that parser.
-    ``candidates`` (a lexicon) and ``relations`` (a list in JSON) go with events to learn from.
+    ``candidates`` (a lexicon), ``relations`` (a list in JSON) and ``running_text`` (events with frames, whose
+    senses are as common as in texts) go with events to learn from.
     """
     from ssdvae.extraction import framenet
     from ssdvae.extraction.classifier import FrameClassifier
@@ -144,8 +146,10 @@ def load_annotator(
     learns = framenet.is_framenet(frames) or name.endswith((".jsonl", ".ndjson"))
     if save is not None and not learns:
         raise UserError(f"--save keeps what was learned, and {frames} is not learned from")
-    if (candidates or relations) and not name.endswith((".jsonl", ".ndjson")):
-        raise UserError("--candidates and --relations go with a file of events to learn from (.jsonl)")
+    if (candidates or relations or running_text) and not name.endswith((".jsonl", ".ndjson")):
+        raise UserError(
+            "--candidates, --relations and --running-text go with a file of events to learn from (.jsonl)"
+        )
     if frames == TRANSFORMER:
         return Transformer()
     if framenet.is_framenet(frames):
@@ -168,6 +172,8 @@ def load_annotator(
         extra = read_lexicon(candidates).frames if candidates else None
         known = read_relations(relations) if relations else []
         classifier = FrameClassifier.fit(read_events(path), extra, known)
+        if running_text:
+            classifier = classifier.adapt(read_events(running_text))
     if save is not None:
         classifier.save(save)
     return classifier

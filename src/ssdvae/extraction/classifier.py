@@ -6,6 +6,10 @@ s(f) = Σ_x w[hash(f, x)], over the features x of the event
 The features are the words in the slots and which slots are filled, alone (shared by all verbs of a frame) and
 with the verb. The weights maximise the likelihood of annotated events, less λ‖w‖². They stand in one vector,
 at the hash of the frame and the feature, so that no dictionary is needed.
+
+Examples that were picked to show each sense say what a sense looks like, but not how common it is. Running
+text does: the weights w₀ of the examples are adapted to it, by its likelihood less λ‖w − w₀‖² (Chelba and
+Acero 2006). What it is silent about stays as it was.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from ssdvae.files import atomic_write, read_json
 KIND = "frame-classifier"
 SIZE = 2**20
 REGULARISATION = 0.5
-"""λ: the best for a held-out tenth of FrameNet's examples (docs/extraction.md)."""
+"""λ: the best for a held-out tenth of FrameNet's examples (docs/extraction.md). Adaptation has the same."""
 STEPS = 60
 
 
@@ -89,22 +93,18 @@ class FrameClassifier:
         relations: Sequence[Relation] = (),
     ) -> FrameClassifier:
         """Learn from events with frames; ``candidates`` adds frames of verbs that were not seen with them."""
-        examples = [event for event in events if event.frame is not None]
-        if not examples:
-            raise UserError("no event has a frame: there is nothing to learn frames from")
-        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for event in examples:
-            verb = entry(event.lemma or event.verb)
-            counts[verb][str(event.frame)] += 1
-            forms[event.verb.lower()][verb] += 1
+        examples = _with_frames(events)
+        known: dict[str, Mapping[str, float]] = {}
         for verb, frames in (candidates or {}).items():
-            counts[entry(verb)].update(dict.fromkeys(frames, 0))
-        known = {verb: dict(sorted(choices.items())) for verb, choices in sorted(counts.items())}
-        usual = {form: min(verbs, key=lambda v: (-verbs[v], v)) for form, verbs in sorted(forms.items())}
-        # A form that is a verb of its own, or that the lemma gives away, need not be kept.
-        lexicon = Lexicon(known, {form: verb for form, verb in usual.items() if form != verb})
-        return cls(lexicon, _fit(examples, lexicon), relations)
+            known[entry(verb)] = {**known.get(entry(verb), {}), **dict.fromkeys(frames, 0)}
+        lexicon = _counted(Lexicon(known), examples)
+        return cls(lexicon, _fit(examples, lexicon, np.zeros(SIZE, np.float32)), relations)
+
+    def adapt(self, events: Iterable[Event]) -> FrameClassifier:
+        """The same classifier after some running text with frames, whose senses are as common as in texts."""
+        examples = _with_frames(events)
+        lexicon = _counted(self.lexicon, examples)
+        return FrameClassifier(lexicon, _fit(examples, lexicon, self.weights), self.relations)
 
     def save(self, folder: Path) -> None:
         """A folder of JSON and safetensors."""
@@ -141,8 +141,33 @@ class FrameClassifier:
         return cls(known, weights, relations)
 
 
-def _fit(examples: Sequence[Event], lexicon: Lexicon) -> NDArray[np.float32]:
-    """The weights, by L-BFGS. Events of verbs with one frame have nothing to tell them apart from."""
+def _with_frames(events: Iterable[Event]) -> list[Event]:
+    examples = [event for event in events if event.frame is not None]
+    if not examples:
+        raise UserError("no event has a frame: there is nothing to learn frames from")
+    return examples
+
+
+def _counted(lexicon: Lexicon, examples: Sequence[Event]) -> Lexicon:
+    """A lexicon with the frames of some examples added, and the forms in which their verbs occur."""
+    counts = defaultdict(Counter[str], {verb: Counter(frames) for verb, frames in lexicon.frames.items()})
+    forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for event in examples:
+        verb = entry(event.lemma or event.verb)
+        counts[verb][str(event.frame)] += 1
+        forms[event.verb.lower()][verb] += 1
+    known = {verb: dict(sorted(choices.items())) for verb, choices in sorted(counts.items())}
+    # "gave" is of "give", however often "gave … out" is of "give out".
+    usual = {
+        form: min(verbs, key=lambda v: (v.count("_") != form.count("_"), -verbs[v], v))
+        for form, verbs in sorted(forms.items())
+    }
+    # A form that is a verb of its own, or that the lemma gives away, need not be kept.
+    return Lexicon(known, {f: verb for f, verb in (usual | lexicon.forms).items() if f != verb})
+
+
+def _fit(examples: Sequence[Event], lexicon: Lexicon, centre: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The weights, by L-BFGS, not far from a centre. Verbs with one frame have nothing to be told apart."""
     # Only who learns waits for torch to load; a process that annotates does without.
     import torch
 
@@ -160,13 +185,13 @@ def _fit(examples: Sequence[Event], lexicon: Lexicon) -> NDArray[np.float32]:
                 gold.append(len(rows))
             owner.append(len(gold) - 1 if frame >= str(event.frame) else len(gold))
             rows.append(places(frame, names))
-    weights = torch.zeros(SIZE, dtype=torch.float64)
     if not gold:
-        return weights.float().numpy()
+        return centre
     # The vector is mostly empty: work with the places that occur.
     used, index = torch.unique(torch.tensor(rows), return_inverse=True)
     group, true, count = torch.tensor(owner), torch.tensor(gold), len(gold)
-    learned = torch.zeros(len(used), dtype=torch.float64)
+    start = torch.from_numpy(centre[used.numpy()]).double()
+    learned = start.clone()
     learned.grad = torch.zeros_like(learned)
     optimizer = torch.optim.LBFGS([learned], max_iter=STEPS, history_size=10, line_search_fn="strong_wolfe")
 
@@ -175,17 +200,19 @@ def _fit(examples: Sequence[Event], lexicon: Lexicon) -> NDArray[np.float32]:
         top = torch.full((count,), -torch.inf, dtype=torch.float64).scatter_reduce(0, group, scores, "amax")
         shares = (scores - top[group]).exp()
         totals = torch.zeros(count, dtype=torch.float64).index_add(0, group, shares)
-        loss = (totals.log() + top - scores[true]).sum() + REGULARISATION * learned.square().sum()
+        away = learned - start
+        loss = (totals.log() + top - scores[true]).sum() + REGULARISATION * away.square().sum()
         # d loss / d score is p − 1[gold]; by hand, because autograd's scatter is a hundred times slower.
         slope = shares / totals[group]
         slope[true] -= 1
         spread = slope[:, None].expand(index.shape).flatten()
-        gradient = torch.bincount(index.flatten(), spread, len(used)) + 2 * REGULARISATION * learned
+        gradient = torch.bincount(index.flatten(), spread, len(used)) + 2 * REGULARISATION * away
         assert learned.grad is not None
         learned.grad.copy_(gradient / count)
         return float(loss / count)
 
     with torch.no_grad():
         optimizer.step(closure)  # type: ignore[no-untyped-call]  # torch's
-    weights[used] = learned.detach()
-    return weights.float().numpy()
+    weights = centre.copy()
+    weights[used.numpy()] = learned.float().numpy()
+    return weights

@@ -77,7 +77,7 @@ def relations(framenet: Any) -> list[Relation]:
 
 
 def train(name: str) -> FrameClassifier:
-    """A classifier that has learned from the annotated examples of a release."""
+    """A classifier that has learned from the annotated examples of a release, and from its full texts."""
     framenet = open_framenet(name)
     candidates: dict[str, list[str]] = {}
     events: list[Event] = []
@@ -89,7 +89,26 @@ def train(name: str) -> FrameClassifier:
                 events.append(event)
     if not events:
         raise UserError(f"{name} has no annotated examples of verbs\nis the folder lu/ of the release there?")
-    return FrameClassifier.fit(events, candidates, relations(framenet))
+    classifier = FrameClassifier.fit(events, candidates, relations(framenet))
+    texts = list(full_texts(framenet))
+    return classifier.adapt(texts) if texts else classifier
+
+
+def full_texts(framenet: Any) -> Iterator[Event]:
+    """The verbs of the texts that were annotated from beginning to end."""
+    for document in framenet.docs_metadata():
+        try:
+            sentences = framenet.doc(document.ID).sentence
+        except OSError:
+            # As with lexical units: listed, but not there.
+            continue
+        for sentence in sentences:
+            # The first set has the parts of speech.
+            for annotation in sentence.annotationSet[1:]:
+                verb, _, kind = annotation.get("luName", "").rpartition(".")
+                event = event_of(annotation, entry(verb), annotation.frameName) if kind == "v" else None
+                if event is not None:
+                    yield event
 
 
 def _sentences(unit: Any) -> Any:

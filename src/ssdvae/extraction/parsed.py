@@ -9,7 +9,8 @@ from typing import Any
 
 from ssdvae.config import ExtractSettings
 from ssdvae.data.events import Document, Event, Origin
-from ssdvae.extraction.tree import Tree
+from ssdvae.extraction.english import SPELLED
+from ssdvae.extraction.tree import Token, Tree
 from ssdvae.extraction.tuples import Slots, events
 
 
@@ -80,7 +81,7 @@ def to_event(tree: Tree, slots: Slots, settings: ExtractSettings) -> Event:
 
     def word(places: Iterable[int | None], lemmas: bool = settings.lemmas) -> str | None:
         tokens = [tree[place] for place in places if place is not None]
-        words = [(t.lemma if lemmas and t.lemma else t.form).lower() for t in tokens]
+        words = [_spelled(t, lemmas).lower() for t in tokens]
         # A slot is one word to the model: "gave up" is gave_up, and a form with a space in it is joined too.
         return "_".join(" ".join(words).split()) or None
 
@@ -94,3 +95,11 @@ def to_event(tree: Tree, slots: Slots, settings: ExtractSettings) -> Event:
         word(slots.mod),
         lemma=word(phrase, lemmas=True),
     )
+
+
+def _spelled(token: Token, lemma: bool) -> str:
+    """A word, or its dictionary form; of a contraction, what its part stands for."""
+    if lemma and token.lemma and token.lemma.lower() != token.form.lower():
+        return token.lemma
+    may_be_part = token.pos in ("VERB", "PRON", "PRP") or token.pos.startswith("VB")
+    return SPELLED.get(token.form.lower().replace("’", "'"), token.form) if may_be_part else token.form

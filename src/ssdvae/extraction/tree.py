@@ -10,7 +10,7 @@ spaCy models, Concrete communications)
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 NO_HEAD = -1
 
@@ -32,10 +32,10 @@ UD_LABELS = {
     "neg": "advmod",
 }
 PREPOSITIONS = ("prep", "agent", "dative")
+NOUNS = ("NOUN", "PROPN", "PRON", "NN", "NNS", "NNP", "NNPS", "PRP")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word of a sentence: its head is the place of another word, and its span is in the whole document.
 
     ``pos`` is a tag of UD or, from parsers that know no other, of the Penn Treebank.
@@ -60,6 +60,8 @@ class Tree:
 
     def __init__(self, tokens: Iterable[Token]) -> None:
         self.tokens = _in_ud(list(tokens))
+        self._lower = [token.form.lower().replace("’", "'") for token in self.tokens]
+        self._bases = [token.base for token in self.tokens]
         self._children: list[list[int]] = [[] for _ in self.tokens]
         for place, token in enumerate(self.tokens):
             if token.head != NO_HEAD:
@@ -71,12 +73,18 @@ class Tree:
     def __getitem__(self, place: int) -> Token:
         return self.tokens[place]
 
+    def lower(self, place: int) -> str:
+        """A word in lower case, with the apostrophe of typewriters."""
+        return self._lower[place]
+
+    def below(self, place: int) -> list[int]:
+        """All words right under one, in order."""
+        return self._children[place]
+
     def children(self, place: int, *relations: str) -> list[int]:
         """The words under one that are in these relations, named with or without a subtype; in order."""
-        tokens = self.tokens
-        return [
-            c for c in self._children[place] if tokens[c].relation in relations or tokens[c].base in relations
-        ]
+        tokens, bases = self.tokens, self._bases
+        return [c for c in self._children[place] if bases[c] in relations or tokens[c].relation in relations]
 
     def upwards(self, place: int) -> Iterator[int]:
         """A word, its head, the head of that, and so on; each at most once."""
@@ -94,7 +102,7 @@ def _in_ud(tokens: Sequence[Token]) -> list[Token]:
     labels = [UD_LABELS.get(t.relation, t.relation) for t in tokens]
     new_heads = list(heads)
     for noun in places:
-        if tokens[noun].relation != "pobj":
+        if tokens[noun].relation not in ("pobj", "pcomp"):
             continue
         # "out of the house" is out ─prep→ of ─pobj→ house: all on the way up are prepositions of the noun.
         chain: list[int] = []
@@ -105,10 +113,15 @@ def _in_ud(tokens: Sequence[Token]) -> list[Token]:
         if not chain:
             continue
         new_heads[noun] = above if above not in (noun, *chain) else NO_HEAD
-        labels[noun] = "obl:agent" if tokens[chain[-1]].relation == "agent" else "obl"
+        if tokens[noun].relation == "pcomp":
+            # "before leaving, she …", "a time for leaving": before and for only mark what is a clause.
+            at_noun = above != NO_HEAD and tokens[above].pos in NOUNS
+            labels[noun], mark = "acl" if at_noun else "advcl", "mark"
+        else:
+            labels[noun], mark = "obl:agent" if tokens[chain[-1]].relation == "agent" else "obl", "case"
         for preposition in chain:
-            new_heads[preposition], labels[preposition] = noun, "case"
+            new_heads[preposition], labels[preposition] = noun, mark
     return [
-        replace(token, head=head, relation=label)
+        token if (token.head, token.relation) == (head, label) else token._replace(head=head, relation=label)
         for token, head, label in zip(tokens, new_heads, labels, strict=True)
     ]

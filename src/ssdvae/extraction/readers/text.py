@@ -130,7 +130,12 @@ def _load(name: str) -> Any:
     try:
         parser = spacy.load(name, exclude=["ner"])
     except OSError as error:
-        raise UserError(f"there is no spaCy model {name!r} here\npython -m spacy download {name}") from error
+        raise UserError(
+            f"there is no spaCy model {name!r} here, and plain text must be parsed\n"
+            f"get one: python -m spacy download {'en_core_web_sm' if '/' in name else name}\n"
+            "or name the folder of another with --spacy-model\n"
+            "text that any parser has written as CoNLL-U (.conllu) needs no model"
+        ) from error
     if not parser.has_pipe("parser"):
         raise UserError(
             f"the spaCy model {name!r} parses no dependencies; it has: {', '.join(parser.pipe_names)}\n"
@@ -166,15 +171,16 @@ def parse_text(id: str, text: str, settings: ExtractSettings, paragraph: str = r
 def trees_of(doc: Any, start: int = 0) -> Iterator[Tree]:
     """The sentences of a spaCy ``Doc`` whose text begins at this place of the document."""
     for sentence in doc.sents:
+        first = sentence.start
         yield Tree(
             Token(
-                form=token.text,
+                form=(form := token.text),
                 lemma=token.lemma_,
                 pos=token.pos_ or token.tag_,
-                head=token.head.i - sentence.start if token.head.i != token.i else NO_HEAD,
+                head=head - first if (head := token.head.i) != place else NO_HEAD,
                 relation=token.dep_,
-                start=start + token.idx,
-                end=start + token.idx + len(token.text),
+                start=(begin := start + token.idx),
+                end=begin + len(form),
             )
-            for token in sentence
+            for place, token in enumerate(sentence, first)
         )
