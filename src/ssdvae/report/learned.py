@@ -134,7 +134,7 @@ def strongest_links(transitions: Transitions) -> Html:
         raise UserError("no two frames follow each other often enough in these documents")
     given = [
         Link(
-            link.first_documents,
+            link.first,
             link.second,
             link.probability,
             f"{link.first} → {link.second}: {link.probability:.0%} of the time, {link.lift:.1f} times chance",
@@ -144,7 +144,7 @@ def strongest_links(transitions: Transitions) -> Html:
     top = found[0]
     head = ["frame", "next frame", "probability", "lift", "expected count"]
     rows = [
-        [k.first_documents, k.second, f"{k.probability:.3f}", f"{k.lift:.1f}", f"{k.count:.1f}"]
+        [k.first, k.second, f"{k.probability:.3f}", f"{k.lift:.1f}", f"{k.count:.1f}"]
         for k in found
     ]
     if top.prior is not None:
