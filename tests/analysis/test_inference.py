@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -184,7 +185,9 @@ def test_typed_events() -> None:
     for wrong in ("", "- she", "a b c d e"):
         with pytest.raises(Malformed, match="verb subj obj mod"):
             event_from_text(wrong)
-    lines = ["\n", "met she\n", "left he - at\n", "\n", "  \n", "met\n"]
-    assert [(d.id, len(d.events)) for d in read_typed(lines)] == [("1", 2), ("2", 1)]
+    lines = b"\nmet she\nleft he - at\n\n  \nmet\n"
+    assert [(d.id, len(d.events)) for d in read_typed(io.BytesIO(lines))] == [("1", 2), ("2", 1)]
     with pytest.raises(DataError, match="standard input, line 2"):
-        list(read_typed(["met\n", "a b c d e\n"]))
+        list(read_typed(io.BytesIO(b"met\na b c d e\n")))
+    with pytest.raises(DataError, match=r"standard input, line 2: found the byte 0xe9(?s:.*)UTF-8"):
+        list(read_typed(io.BytesIO(b"met\nm\xe9t\n")))

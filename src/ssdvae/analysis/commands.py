@@ -73,7 +73,7 @@ def infer(args: Namespace) -> None:
     out = None if args.out is None else json_lines(args.out)
     documents: Iterable[Document]
     if args.file == "-":
-        documents = read_typed(sys.stdin)
+        documents = read_typed(sys.stdin.buffer)
         if sys.stdin.isatty():
             say(
                 "type events as: verb subj obj mod   (- for an empty slot; a blank line after the last event)"

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from typing import IO
 
 from ssdvae.data.events import Document, Event, event_from_text
+from ssdvae.data.files import decoded, lines_of
 from ssdvae.errors import DataError, Malformed
+from ssdvae.limits import LINE, Held
 
 
-def read_typed(lines: Iterable[str], name: str = "standard input") -> Iterator[Document]:
-    """The documents of some lines, numbered from 1."""
+def read_typed(file: IO[bytes], name: str = "standard input") -> Iterator[Document]:
+    """The documents of a stream in UTF-8, numbered from 1."""
+    document = Held(name, "a document", LINE)
     events: list[Event] = []
     number = 1
-    for place, line in enumerate(lines, start=1):
+    for place, raw in lines_of(file, name):
+        line = decoded(name, place, raw)
         if line.strip():
+            if not events:
+                document.begin(place)
             try:
-                events.append(event_from_text(line))
+                events.append(event_from_text(document.add(line)))
             except Malformed as error:
                 raise DataError(name, place, error.found, error.expected) from error
         elif events:
