@@ -10,7 +10,9 @@ import torch
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
-install_import_hook(["ssdvae.models", "ssdvae.data.batches", "ssdvae.analysis"], "beartype.beartype")
+install_import_hook(
+    ["ssdvae.models", "ssdvae.data.batches", "ssdvae.analysis", "ssdvae.answers"], "beartype.beartype"
+)
 
 
 @pytest.fixture(autouse=True)

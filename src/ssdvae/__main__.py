@@ -2,6 +2,6 @@
 
 import sys
 
-from ssdvae.cli import main
+from ssdvae.cli.main import main
 
 sys.exit(main())

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.analysis import explain as explaining
-from ssdvae.analysis import generation
-from ssdvae.analysis.inference import InferredDocument, infer_documents
+from ssdvae.answers import generate as generation
+from ssdvae.answers.infer import InferredDocument, infer_documents
+from ssdvae.cli.console import say
 from ssdvae.config import (
     MEASURED_ALIKE,
     TRAINED_ALIKE,
@@ -36,23 +37,22 @@ from ssdvae.config import (
     Split,
     TrainSettings,
 )
-from ssdvae.console import say
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event, event_from_text
-from ssdvae.data.files import atomic_write, check_there, sha256
 from ssdvae.data.readers import read_documents
 from ssdvae.errors import Malformed, UserError
 from ssdvae.evaluation import measure as measuring
 from ssdvae.extraction import annotate as annotating
 from ssdvae.extraction import extract as extracting
+from ssdvae.files import atomic_write, check_exists, sha256
 from ssdvae.models.base import EventModel
 from ssdvae.report import page
+from ssdvae.runs import Run
 from ssdvae.training import train as training
-from ssdvae.training.runs import Run
 
 if TYPE_CHECKING:
-    from ssdvae.reproduce.reproduce import Reproduced
+    from ssdvae.paper.reproduce import Reproduced
 
 AnyPath = str | Path
 
@@ -85,7 +85,7 @@ def annotate(
     In a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
     """
     chosen = AnnotateSettings(**settings)
-    check_there(source)
+    check_exists(source)
     save, candidates, relations = (Path(p) if p else None for p in (save, candidates, relations))
     annotator = annotating.load_annotator(str(frames), save=save, candidates=candidates, relations=relations)
     return annotating.annotate(Path(source), Path(out), annotator, chosen, format=format)
@@ -224,7 +224,7 @@ def reproduce_paper(what: str, data: Corpus | AnyPath, out: AnyPath, **settings:
     Takes the settings of `reproduce`, and those of `train` and `evaluate` that it does not vary itself.
     """
     # Not at the top: it asks for more of the system than the rest does (POSIX).
-    from ssdvae.reproduce.reproduce import reproduce
+    from ssdvae.paper.reproduce import reproduce
 
     known = (*ReproduceSettings.names(), *TRAINED_ALIKE, *MEASURED_ALIKE)
     if unknown := [name for name in settings if name not in known]:

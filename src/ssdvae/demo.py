@@ -13,20 +13,20 @@ from rich.console import Console
 from rich.table import Table
 
 from ssdvae import api
+from ssdvae.cli.console import bar, say
 from ssdvae.config import PrepareSettings, TrainSettings
-from ssdvae.console import bar, say
 from ssdvae.data.batches import collate
 from ssdvae.data.cloze import read_cloze
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document
-from ssdvae.data.files import atomic_write
-from ssdvae.data.prepare import prepare, split_of, usable
+from ssdvae.data.prepare import prepare, split_of, usable_events
 from ssdvae.data.readers import read_documents, write_jsonl
-from ssdvae.data.storyworld import World
-from ssdvae.data.worldscores import best_cloze, best_scores
 from ssdvae.extraction.demo import show_extraction
+from ssdvae.files import atomic_write
 from ssdvae.models.base import EventModel
-from ssdvae.training.runs import Run
+from ssdvae.runs import Run
+from ssdvae.storyworld.scores import best_cloze, best_scores
+from ssdvae.storyworld.world import World
 from ssdvae.training.train import resume, train
 
 DOCUMENTS = 50_000
@@ -88,7 +88,7 @@ def _best_cloze(world: World, corpus: Corpus) -> dict[str, float]:
 def _unseen(events: Path) -> list[Document]:
     """The documents of the test split, cut as `prepare` cut them but with all their words."""
     return [
-        Document(document.id, tuple(usable(document, PREPARE)))
+        Document(document.id, tuple(usable_events(document, PREPARE)))
         for document in read_documents(events)
         if split_of(document.id, PREPARE) == "test"
     ]

@@ -44,7 +44,7 @@ def chunked(
         yield chunk
 
 
-def pooled(
+def map_in_processes(
     chunks: Iterable[Chunk], work: Callable[[Chunk], Result], jobs: int, advice: str = ""
 ) -> Iterator[Result]:
     """What the work makes of each chunk, in their order; no ``jobs`` are one for each core.

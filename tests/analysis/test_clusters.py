@@ -26,7 +26,7 @@ def by_hand(model: SSDVAE, documents: Documents) -> tuple[dict[int, list[list[fl
     """β_enc of every occurrence of each word, and β_dec of every event by its frame, by the definitions."""
     enc: dict[int, list[list[float]]] = {}
     dec: dict[int, list[list[float]]] = {}
-    w_out, w_out_hat = model.encoder.w_out.weight.tolist(), model.speaker.w_out.weight.tolist()
+    w_out, w_out_hat = model.encoder.w_out.weight.tolist(), model.word_decoder.w_out.weight.tolist()
     for row in range(len(documents)):
         batch = collate(documents, np.array([row]))
         hidden = model.encoder.read(model.reader(batch.tokens), batch.mask)[0].tanh().tolist()
@@ -64,7 +64,7 @@ def test_the_bias_of_the_output_layers_is_not_in_the_clusters() -> None:
     model, documents = toy_ssdvae(), toy_documents(LENGTHS)
     before = clusters(model, documents)
     with torch.no_grad():
-        model.speaker.w_out.bias.add_(torch.randn(WORDS))
+        model.word_decoder.w_out.bias.add_(torch.randn(WORDS))
         model.encoder.w_out.bias.add_(1)  # the same for all frames: which one is inferred does not change
     after = clusters(model, documents)
     np.testing.assert_allclose(after.frames_given_tokens, before.frames_given_tokens, rtol=1e-6)

@@ -7,15 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from ssdvae.analysis.attention import attention_summary
-from ssdvae.analysis.beliefs import infer_frames
 from ssdvae.analysis.explain import explain
 from ssdvae.analysis.transitions import Transitions, transitions
+from ssdvae.answers.beliefs import infer_frames
 from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import collate
 from ssdvae.data.events import SLOTS
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import UserError
+from ssdvae.evaluation.attention import attention_summary
 from ssdvae.models import MODELS
 from tests.toys import FRAMES, toy_documents, toy_model, toy_ssdvae
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from ssdvae.cli import main
+from ssdvae.cli.main import main
 from ssdvae.config import PrepareSettings, Split
 from ssdvae.data.cloze import ClozeBuilder, Sequel, read_cloze
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import MISSING, Document, Event
-from ssdvae.data.files import sha256
 from ssdvae.data.prepare import prepare, split_of
 from ssdvae.data.readers import write_jsonl
 from ssdvae.errors import UserError
+from ssdvae.files import sha256
 
 SETTINGS = PrepareSettings(
     valid_share=0.4, test_share=0.3, cloze_events=3, cloze_options=4, cloze_items=20, events=2, frames=2

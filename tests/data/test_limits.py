@@ -14,13 +14,13 @@ import pytest
 
 from ssdvae.config import ExtractSettings
 from ssdvae.data.cloze import read_cloze
-from ssdvae.data.files import read_json, stop
 from ssdvae.data.readers import read_documents
 from ssdvae.data.readers.typed import read_typed
 from ssdvae.data.vectors import read_vectors
 from ssdvae.errors import DataError, UserError
 from ssdvae.extraction.lexicon import read_lexicon
 from ssdvae.extraction.readers import FORMATS
+from ssdvae.files import read_json, stop_at_first_error
 from ssdvae.limits import LINE, WHOLE, Held, Limit, read_whole, shown
 
 BOMB = 40 * 2**20
@@ -50,7 +50,7 @@ def bomb(path: Path, before: bytes, filling: bytes) -> Path:
 
 
 def extracted(format: str) -> Callable[[Path], Any]:
-    return lambda path: list(FORMATS[format].read(path, ExtractSettings(), stop))
+    return lambda path: list(FORMATS[format].read(path, ExtractSettings(), stop_at_first_error))
 
 
 # A Concrete communication: field 1 (id) is a string, with its length as a varint: 2^31 − 1 of them.

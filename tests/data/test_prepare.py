@@ -19,12 +19,12 @@ from ssdvae.data import prepare as preparing
 from ssdvae.data import source
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import MISSING, Document, Event
-from ssdvae.data.files import sha256
-from ssdvae.data.prepare import prepare, split_of, usable
+from ssdvae.data.prepare import prepare, split_of, usable_events
 from ssdvae.data.readers import write_jsonl
-from ssdvae.data.storyworld import World
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
+from ssdvae.files import sha256
+from ssdvae.storyworld.world import World
 
 
 def document(id: str, *frames: str | None) -> Document:
@@ -125,7 +125,7 @@ def test_every_id_has_a_split(id: str) -> None:
 
 @given(st.lists(st.sampled_from(["F", "G", None]), max_size=8), st.integers(1, 4))
 def test_usable_events_are_the_first_with_a_frame(frames: list[str | None], events: int) -> None:
-    kept = usable(document("a", *frames), PrepareSettings(events=events))
+    kept = usable_events(document("a", *frames), PrepareSettings(events=events))
     expected = [f"verb{i}" for i, frame in enumerate(frames) if frame is not None][:events]
     assert [event.verb for event in kept] == expected
 

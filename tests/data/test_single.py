@@ -10,12 +10,12 @@ import pytest
 
 from ssdvae.config import SPLITS, PrepareSettings
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.files import sha256
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
 from ssdvae.data.single import single_events
-from ssdvae.data.storyworld import World
 from ssdvae.errors import UserError
+from ssdvae.files import sha256
+from ssdvae.storyworld.world import World
 
 
 def corpus_of(folder: Path, seed: int, test_share: float = 0.1) -> Corpus:

@@ -46,7 +46,7 @@ def leftovers(folder: Path) -> list[str]:
 def stopped_by(how: signal.Signals, words: list[str], out: Path, entries: int, alone: bool = False) -> str:
     """Run a command, stop it (``alone``, or with its processes) after some entries; what it said."""
     journal = out.with_name(f".{out.name}.journal")
-    command = [sys.executable, "-m", "ssdvae.cli", *words]
+    command = [sys.executable, "-m", "ssdvae.cli.main", *words]
     process = subprocess.Popen(
         command,
         stderr=subprocess.PIPE,
@@ -70,6 +70,6 @@ def stopped_by(how: signal.Signals, words: list[str], out: Path, entries: int, a
 
 def go_on(words: list[str]) -> str:
     """The same command again; what it said."""
-    done = subprocess.run([sys.executable, "-m", "ssdvae.cli", *words], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "ssdvae.cli.main", *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stderr

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from ssdvae import pool as pooling
-from ssdvae.cli import main
+from ssdvae.cli.main import main
 from ssdvae.config import AnnotateSettings
 from ssdvae.data.events import Document, Event
-from ssdvae.data.files import Report
 from ssdvae.data.readers import Skipped, read_documents, write_jsonl
 from ssdvae.data.readers.jsonl import filled_lines
 from ssdvae.errors import UserError
@@ -23,6 +22,7 @@ from ssdvae.extraction.annotate import Annotator, Transformer, annotate
 from ssdvae.extraction.classifier import FrameClassifier
 from ssdvae.extraction.lexicon import Guess, Lexicon
 from ssdvae.extraction.stream import Chunk
+from ssdvae.files import Report
 from tests.extraction.stopping import Stopped, damage, go_on, leftovers, stop_after, stopped_by
 
 CHUNK = 16

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ssdvae.cli import main
+from ssdvae.cli.main import main
 from ssdvae.config import ExtractSettings
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.errors import UserError

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from ssdvae import api
-from ssdvae.cli import main
+from ssdvae.cli.main import main
 from ssdvae.data.readers import read_documents
 from ssdvae.extraction.demo import show_extraction
 from tests.extraction.trees import CONSTRUCTIONS, rows_of

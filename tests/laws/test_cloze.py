@@ -15,13 +15,13 @@ from ssdvae.config import EvaluateSettings, ModelSettings, PrepareSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.cloze import ClozeBuilder, ClozeItem, ClozeTask, credits
 from ssdvae.data.events import MISSING, Event
-from ssdvae.data.storyworld import World
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
-from ssdvae.data.worldscores import best_cloze
 from ssdvae.errors import UserError
 from ssdvae.evaluation.cloze import ROUNDING, interval, score_cloze
 from ssdvae.models.decoder import Plan
 from ssdvae.models.rnnlm import RNNLM
+from ssdvae.storyworld.scores import best_cloze
+from ssdvae.storyworld.world import World
 from tests.toys import WORDS, toy_model, toy_ssdvae
 
 SETTINGS = EvaluateSettings(cloze_seeds=4, eval_batch=30)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from ssdvae.calibration import calibration_error, reliability
 from ssdvae.data.batches import Batch
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.evaluation.calibration import calibration_error, reliability
 from ssdvae.evaluation.frames import FramePredictions
 from ssdvae.models.base import Beliefs
 

@@ -129,7 +129,7 @@ def test_fitting_a_prior_beside_teaches_the_prior_alone(prior: Any) -> None:
         model(batch, noise(4)).terms[term].sum().backward()
         return {name for name, p in model.named_parameters() if p.grad is not None and p.grad.any()}
 
-    assert learning("surprise") == {f"prior.{name}" for name, _ in model.prior.named_parameters()}
+    assert learning("prior_cross_entropy") == {f"prior.{name}" for name, _ in model.prior.named_parameters()}
     assert not any(name.startswith("prior") for name in learning("reconstruction"))
 
 
@@ -167,7 +167,7 @@ def test_bigrams_are_counted_where_both_are_observed_and_relatives_share_them() 
 def test_a_prior_of_full_rank_begins_with_the_frequencies() -> None:
     frames = torch.randint(0, 4, (200, 5))
     prior = FrameNetPrior(4, rank=4)
-    prior.start_from(frames, [])
+    prior.initialize_from_data(frames, [])
     start, frequency, odds = bigram_statistics(frames.numpy(), 4, [])
     after = prior.next(torch.eye(4)).detach()
     torch.testing.assert_close(after, torch.from_numpy(odds + frequency), atol=1e-4, rtol=1e-4)

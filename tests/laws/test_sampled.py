@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ssdvae.models.base import EventModel
 from ssdvae.models.output import linear_cross_entropy
-from ssdvae.models.sampled import Drawn, chances, draw, sampled_cross_entropy
+from ssdvae.models.sampled import Drawn, draw, inclusion_probabilities, sampled_cross_entropy
 from tests.laws.test_models import SPEAKING, _id
 from tests.toys import WORDS, noise, outputs, toy_batch, toy_model
 
@@ -25,7 +25,7 @@ LENGTHS = [3, 1, 2]
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30), st.integers(1, 40))
 def test_chances_follow_the_counts_and_sum_to_what_is_expected(counts: list[int], expected: int) -> None:
-    pi = chances(counts, expected)
+    pi = inclusion_probabilities(counts, expected)
     assert ((pi > 0) & (pi <= 1)).all()
     assert pi.sum().item() == pytest.approx(min(expected, len(counts)))
     uncertain = pi < 1
@@ -34,12 +34,12 @@ def test_chances_follow_the_counts_and_sum_to_what_is_expected(counts: list[int]
 
 
 def test_words_are_drawn_by_their_chances() -> None:
-    pi = chances(COUNTS, 3)
+    pi = inclusion_probabilities(COUNTS, 3)
     generator, draws = torch.Generator().manual_seed(1), 4000
     hits = torch.zeros(len(pi), dtype=torch.float64)
     for _ in range(draws):
         drawn = draw(pi, generator)
-        torch.testing.assert_close(drawn.chances, pi[drawn.words])
+        torch.testing.assert_close(drawn.probability, pi[drawn.words])
         hits[drawn.words] += 1
     assert ((hits / draws - pi).abs() <= 5 * (pi * (1 - pi) / draws).sqrt()).all()
 
@@ -66,7 +66,7 @@ def test_the_sum_over_words_is_right_in_the_mean(expected: int) -> None:
     x, weight, bias, target = layer()
     exact = linear_cross_entropy(x, weight, bias, target)
     share, nll = torch.zeros(4, dtype=torch.float64), torch.zeros(4, dtype=torch.float64)
-    for probability, drawn in all_draws(chances(COUNTS, expected)):
+    for probability, drawn in all_draws(inclusion_probabilities(COUNTS, expected)):
         sampled = sampled_cross_entropy(x, weight, bias, target, drawn)
         share += probability * sampled.exp().detach()  # Ẑ / exp(o_w)
         nll += probability * sampled.detach()
@@ -85,7 +85,7 @@ def test_the_mean_gradient_comes_closer_with_more_words() -> None:
     distances = []
     for expected in (1, 3, 5, 6, 7):
         mean = torch.zeros_like(exact)
-        for probability, drawn in all_draws(chances(COUNTS, expected)):
+        for probability, drawn in all_draws(inclusion_probabilities(COUNTS, expected)):
             mean += probability * gradient(sampled_cross_entropy(x, weight, bias, target, drawn))
         distances.append((mean - exact).norm().item())
     assert distances == sorted(distances, reverse=True)

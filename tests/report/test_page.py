@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ssdvae import api
-from ssdvae.cli import main
+from ssdvae.cli.main import main
 from ssdvae.report.runs import short_names
 from tests.report.conftest import FRAME, TINY, WORD
 

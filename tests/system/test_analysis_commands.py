@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ssdvae
-from ssdvae.cli import main
+from ssdvae.cli.main import main
 from tests.system.mistakes import assert_is_a_message
 
 TINY = ["--hidden=8", "--embedding=8", "--layers=1", "--epochs=1", "--batch=50"]

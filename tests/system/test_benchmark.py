@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ssdvae.benchmark import benchmark
-from ssdvae.cli import main
+from ssdvae.cli.main import main
 from ssdvae.config import BenchmarkSettings
 from ssdvae.models import MODELS
 

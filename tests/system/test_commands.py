@@ -15,8 +15,8 @@ import yaml
 from rich.console import Console
 
 import ssdvae
-from ssdvae.cli import main
-from ssdvae.console import table
+from ssdvae.cli.console import table
+from ssdvae.cli.main import main
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.single import single_events
 from tests.system.mistakes import assert_is_a_message
@@ -28,7 +28,7 @@ TINY = ["--hidden=8", "--embedding=8", "--layers=1", "--epochs=1", "--batch=50"]
 def run(*words: object) -> subprocess.CompletedProcess[str]:
     """In a process of its own, so that standard output and standard error are told apart."""
     return subprocess.run(
-        [sys.executable, "-m", "ssdvae.cli", *map(str, words)],
+        [sys.executable, "-m", "ssdvae.cli.main", *map(str, words)],
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -50,7 +50,7 @@ def test_help_answers_without_torch() -> None:
     """What takes the time is importing torch: no --help may do so."""
     script = (
         "import sys\n"
-        "from ssdvae.cli import COMMANDS, main\n"
+        "from ssdvae.cli.main import COMMANDS, main\n"
         "for words in ([], *([name] for name in COMMANDS)):\n"
         "    try: main([*words, '--help'])\n"
         "    except SystemExit as end: assert end.code == 0\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ssdvae.data.files import sha256
+from ssdvae.files import sha256
 from ssdvae.models.base import FILES
 from tests.toys import toy_model
 

@@ -15,8 +15,8 @@ from ssdvae.config import PrepareSettings, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
-from ssdvae.data.storyworld import World
-from ssdvae.training.runs import Run
+from ssdvae.runs import Run
+from ssdvae.storyworld.world import World
 from ssdvae.training.train import train
 
 DOCUMENTS, PER_EPOCH, EPOCHS = 120, 6, 2
@@ -69,7 +69,7 @@ def flags(settings: TrainSettings) -> list[str]:
 
 
 def command(*words: object) -> list[str]:
-    return [sys.executable, "-m", "ssdvae.cli", *map(str, words)]
+    return [sys.executable, "-m", "ssdvae.cli.main", *map(str, words)]
 
 
 def start(*words: object) -> subprocess.Popen[str]:

@@ -18,9 +18,9 @@ from safetensors import safe_open
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
+from ssdvae.runs import Run, State
 from ssdvae.training import train as training
 from ssdvae.training.loop import Step
-from ssdvae.training.runs import Run, State
 from ssdvae.training.train import resume, train
 from tests.disks import small_disk
 from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, assert_same_run, flags, start

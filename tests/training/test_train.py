@@ -15,16 +15,16 @@ from safetensors.torch import load_file
 
 import ssdvae
 from ssdvae.config import SPLITS, PrepareSettings, Split, TrainSettings
-from ssdvae.data.batches import Noise, epoch_batches, generator, hide, share
+from ssdvae.data.batches import Noise, epoch_batches, generator, mask_frames, process_slice
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
-from ssdvae.data.files import atomic_write
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
 from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.files import atomic_write
 from ssdvae.models import MODELS
-from ssdvae.training.runs import Run
+from ssdvae.runs import Run
 from ssdvae.training.train import resume, train
 from tests.training import several
 from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, launch
@@ -168,7 +168,7 @@ def test_an_epoch_is_a_permutation_in_equal_parts() -> None:
 @pytest.mark.parametrize("processes", [1, 2, 3, 7])
 def test_the_parts_of_a_batch_go_round_the_processes(processes: int) -> None:
     rows = np.arange(20)
-    parts = [rows[share(rows, p, processes)] for p in range(processes)]
+    parts = [rows[process_slice(rows, p, processes)] for p in range(processes)]
     assert list(np.concatenate(parts)) == list(rows)
     assert min(map(len, parts)) >= 20 // processes
 
@@ -183,11 +183,11 @@ def test_the_noise_of_a_document_does_not_depend_on_the_processes() -> None:
 
 def test_a_higher_chance_of_observing_only_adds_observations(corpus: Corpus) -> None:
     documents = corpus.split("train")
-    few, many = (hide(documents, observe, seed=1) for observe in (0.3, 0.8))
+    few, many = (mask_frames(documents, observe, seed=1) for observe in (0.3, 0.8))
     kept = few >= 0
     assert (many[kept] == few[kept]).all()
-    assert (hide(documents, 1.0, 1) == documents.frames).all()
-    assert (hide(documents, 0.0, 1) == -1).all()
+    assert (mask_frames(documents, 1.0, 1) == documents.frames).all()
+    assert (mask_frames(documents, 0.0, 1) == -1).all()
     real = documents.frames >= 0
     count, expected = int((many[real] >= 0).sum()), 0.8 * real.sum()
     assert abs(count - expected) < 4 * (0.8 * 0.2 * real.sum()) ** 0.5

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ssdvae.analysis.beliefs import Tick, no_tick, over_split
+from ssdvae.answers.beliefs import Tick, accumulate_over_split, no_tick
 from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Documents
@@ -151,4 +151,4 @@ def clusters(
     tick: Tick = no_tick,
 ) -> Clusters:
     """The soft clusters of a model on a split, with no frame observed."""
-    return over_split(ClusterSums, model, documents, settings, tick)
+    return accumulate_over_split(ClusterSums, model, documents, settings, tick)

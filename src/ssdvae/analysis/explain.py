@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssdvae.analysis.attention import AttentionSummary, AttentionSums
-from ssdvae.analysis.beliefs import Tick, frame_beliefs, no_tick
 from ssdvae.analysis.clusters import Clusters, ClusterSums
 from ssdvae.analysis.transitions import Order, Transitions, TransitionSums
+from ssdvae.answers.beliefs import Tick, frame_beliefs, no_tick
 from ssdvae.config import ExplainSettings
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import UserError
+from ssdvae.evaluation.attention import AttentionSummary, AttentionSums
 from ssdvae.models.base import EventModel
 
 ORDERS: tuple[Order, ...] = ("lift", "probability")

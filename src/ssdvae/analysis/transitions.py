@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ssdvae.analysis.beliefs import Tick, no_tick, over_split
+from ssdvae.answers.beliefs import Tick, accumulate_over_split, no_tick
 from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Documents
@@ -108,4 +108,4 @@ def transitions(
     tick: Tick = no_tick,
 ) -> Transitions:
     """Which frames follow which on a split, with no frame observed."""
-    return over_split(TransitionSums, model, documents, settings, tick)
+    return accumulate_over_split(TransitionSums, model, documents, settings, tick)

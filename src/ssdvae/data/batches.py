@@ -80,7 +80,7 @@ class Batch:
         return Batch(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
-def hide(documents: Documents, observe: float, seed: int) -> NDArray[np.int32]:
+def mask_frames(documents: Documents, observe: float, seed: int) -> NDArray[np.int32]:
     """The observed frames I: each frame is kept with the chance ε = ``observe``, else −1.
 
     Drawn once per run. The draws do not depend on ε, so what is observed at a lower ε is at a higher one too.
@@ -122,7 +122,7 @@ def in_order(count: int, batch: int) -> Iterator[NDArray[np.int64]]:
         yield np.arange(start, min(start + batch, count))
 
 
-def share(rows: NDArray[np.int64], process: int, processes: int) -> slice:
+def process_slice(rows: NDArray[np.int64], process: int, processes: int) -> slice:
     """The part of a batch that one of several processes takes."""
     start, stop = (len(rows) * p // processes for p in (process, process + 1))
     return slice(start, stop)

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssdvae.config import PrepareSettings
-from ssdvae.data.events import MISSING, SLOTS, Words, folded
-from ssdvae.data.files import BOM, AnyPath, atomic_write, text_lines, writing_text
+from ssdvae.data.events import MISSING, Words, folded
+from ssdvae.data.tagged import EVENT_TAG, NULL, split_at, split_events
 from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError, shorten
+from ssdvae.files import BOM, AnyPath, atomic_write, open_text_for_writing, text_lines
 
-# Read in any case, like the tags of the authors' other files.
-EVENT, OPTION, NULL = "<TUP>", "<DIST>", "_NULL_"
+OPTION_TAG = "<DIST>"
 
 Sequel = tuple[Words, ...]
 
@@ -40,7 +40,7 @@ class ClozeItem:
 
     def __post_init__(self) -> None:
         if not self.distractors:
-            raise Malformed("1 option", f"at least 2, with {OPTION} between them")
+            raise Malformed("1 option", f"at least 2, with {OPTION_TAG} between them")
         if len(self.truth) < 2:
             raise Malformed(f"{len(self.truth)} events in option 1", "at least 2: the seed and what follows")
         for number, distractor in enumerate(self.distractors, start=2):
@@ -80,47 +80,34 @@ def read_cloze(path: AnyPath) -> list[ClozeItem]:
             raise DataError(path, number, error.found, error.expected) from error
         items.append(item)
     if not items:
-        raise DataError(path, None, "no cloze items", f"one on each line: events {OPTION} events …")
+        raise DataError(path, None, "no cloze items", f"one on each line: events {OPTION_TAG} events …")
     return items
 
 
 def _item(text: str) -> ClozeItem:
     truth, *distractors = (
-        _events(words, number) for number, words in enumerate(_parts(text.split(), OPTION), start=1)
+        _events(words, number) for number, words in enumerate(split_at(text.split(), OPTION_TAG), start=1)
     )
     return ClozeItem(truth, tuple(distractors))
 
 
 def _events(words: list[str], option: int) -> Sequel:
     events: list[Words] = []
-    for number, part in enumerate(_parts(words, EVENT), start=1):
-        if len(part) != len(SLOTS):
-            found = f"{len(part)} words in event {number} of option {option}, {shorten(' '.join(part))}"
-            raise Malformed(found, f"{len(SLOTS)} words: {' '.join(SLOTS)}")
-        verb, subj, obj, mod = (MISSING if word.upper() == NULL else word for word in part)
+    for event in split_events(words, f" of option {option}"):
+        verb, subj, obj, mod = (MISSING if word.upper() == NULL else word for word in event)
         events.append((verb, subj, obj, mod))
     return tuple(events)
-
-
-def _parts(words: list[str], tag: str) -> list[list[str]]:
-    parts: list[list[str]] = [[]]
-    for word in words:
-        if word.upper() == tag:
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return parts
 
 
 def write_cloze(path: AnyPath, items: Iterable[ClozeItem]) -> int:
     """The inverse of ``read_cloze``; returns how many. If anything fails, an old file stays as it was."""
     first, count = None, 0
-    with atomic_write(path) as temporary, writing_text(temporary) as file:
+    with atomic_write(path) as temporary, open_text_for_writing(temporary) as file:
         for count, item in enumerate(items, start=1):
             first = first or item
             try:
                 item.check_like(first)
-                file.write(f" {OPTION} ".join(map(_text, (item.truth, *item.distractors))) + "\n")
+                file.write(f" {OPTION_TAG} ".join(map(_text, (item.truth, *item.distractors))) + "\n")
             except Malformed as error:
                 raise UserError(f"cannot write item {count} to {path}: {error}") from error
     return count
@@ -130,9 +117,9 @@ def _text(events: Sequel) -> str:
     for word in (word for event in events for word in event):
         if not writable(word):
             raise Malformed(
-                f"the word {shorten(word)}", f"one word, and neither {EVENT}, {OPTION} nor {NULL}"
+                f"the word {shorten(word)}", f"one word, and neither {EVENT_TAG}, {OPTION_TAG} nor {NULL}"
             )
-    return f" {EVENT} ".join(
+    return f" {EVENT_TAG} ".join(
         " ".join(NULL if word == MISSING else word for word in event) for event in events
     )
 
@@ -142,7 +129,7 @@ def writable(word: str) -> bool:
     # A byte order mark would be taken off at the top of a file.
     return (
         word.split() == [word]
-        and word.upper() not in (EVENT, OPTION, NULL)
+        and word.upper() not in (EVENT_TAG, OPTION_TAG, NULL)
         and not word.startswith(BOM.decode())
     )
 

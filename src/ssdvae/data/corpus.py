@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,10 +21,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ssdvae.config import SPLITS, Split
-from ssdvae.data.files import check_there
+from ssdvae import __version__
+from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
+from ssdvae.files import check_exists, sha256
 
 FORMAT = 1
 
@@ -38,6 +40,38 @@ def schema(events: int) -> pa.Schema:
             ("frames", pa.list_(pa.int32(), events)),
         ]
     )
+
+
+def write_manifest(
+    folder: Path,
+    *,
+    sources: Mapping[str, str],
+    settings: PrepareSettings,
+    words: int,
+    frames: int,
+    splits: Mapping[Split, Mapping[str, int]],
+    cloze: Mapping[Split, int],
+    skipped: Mapping[str, int],
+) -> None:
+    """The last file of a corpus folder: where its data came from (path → SHA-256), and what is in it."""
+    manifest = {
+        "format": FORMAT,
+        "version": __version__,
+        "sources": [{"path": path, "sha256": digest} for path, digest in sources.items()],
+        "settings": settings.to_dict(),
+        "words": words,
+        "frames": frames,
+        "splits": splits,
+        "cloze": cloze,
+        "skipped": skipped,
+        "sha256": {
+            path.relative_to(folder).as_posix(): sha256(path)
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        },
+    }
+    # In ASCII: a path need not be text.
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -59,7 +93,7 @@ class Corpus:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         path = self.folder / "manifest.json"
-        check_there(self.folder)
+        check_exists(self.folder)
         if not path.is_file():
             raise UserError(
                 f"{folder} is not a corpus folder: it has no manifest.json\nmake one with `ssdvae prepare`"

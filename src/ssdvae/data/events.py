@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -57,6 +57,13 @@ class Event:
     probability: float | None = field(default=None, kw_only=True)
     lemma: str | None = field(default=None, kw_only=True)
     origin: Origin | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def of_words(cls, words: Sequence[str], frame: str | None = None) -> Event:
+        """The event that a model sees as these words: the inverse of ``words``."""
+        verb, *others = words
+        subj, obj, mod = (None if word == MISSING else word for word in others)
+        return cls(verb, subj, obj, mod, frame)
 
     @property
     def words(self) -> Words:

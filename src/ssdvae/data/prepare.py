@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -14,17 +13,16 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from ssdvae import __version__
 from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.cloze import ClozeBuilder, write_cloze
-from ssdvae.data.corpus import FORMAT, Corpus, schema
+from ssdvae.data.corpus import Corpus, schema, write_manifest
 from ssdvae.data.events import Document, Event, Words, folded
-from ssdvae.data.files import explained, new_folder, sha256
 from ssdvae.data.source import Found, Part, Source, split_of
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
+from ssdvae.files import new_folder, sha256, translate_os_errors
 
-__all__ = ["prepare", "split_of", "usable", "words_of"]
+__all__ = ["prepare", "split_of", "usable_events", "words_of"]
 
 ROWS = 4096
 """Documents per record batch: what is held in memory while writing."""
@@ -38,7 +36,7 @@ Progress = Callable[[Iterable[Part[Any]], str, int | None], Iterable[Part[Any]]]
 Result = TypeVar("Result")
 
 
-def usable(
+def usable_events(
     document: Document, settings: PrepareSettings, frames: Inventory | None = None, most: int | None = None
 ) -> list[Event]:
     """The first M events that have a frame (or, with ``keep_frameless``, the first M); ``most`` is another M.
@@ -69,7 +67,9 @@ class _Passes:
         self.skipped: dict[str, int] = {}
         self.documents: dict[Path, int] = {}  # how many to expect, of a file that was read before
 
-    def over(self, path: Path, label: str, work: Callable[[Iterable[Found]], Result]) -> Iterator[Result]:
+    def map_documents(
+        self, path: Path, label: str, work: Callable[[Iterable[Found]], Result]
+    ) -> Iterator[Result]:
         read = bad = 0
         parts = self.source.read(path, work, self.jobs)
         for part in self.progress(parts, label, self.documents.get(path)):
@@ -111,34 +111,25 @@ def prepare(
     with new_folder(out) as temporary:
         hashes = {str(path): sha256(path) for path in source.paths}
         frames, vocabulary = _count(passes, settings)
-        with explained(out, "write"):
+        with translate_os_errors(out, "write"):
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
             counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
             if not counts["train"]["documents"]:
                 raise UserError("no documents are left for training; is --min-events too high?")
-            manifest = {
-                "format": FORMAT,
-                "version": __version__,
-                "sources": [{"path": path, "sha256": digest} for path, digest in hashes.items()],
-                "settings": settings.to_dict(),
-                "words": len(vocabulary),
-                "frames": len(frames),
-                "splits": counts,
-                "cloze": {
-                    split: _write_cloze(temporary / "cloze" / f"{split}.txt", builder)
-                    for split, builder in builders.items()
-                },
-                "skipped": passes.skipped,
-                "sha256": {
-                    p.relative_to(temporary).as_posix(): sha256(p)
-                    for p in sorted(temporary.rglob("*"))
-                    if p.is_file()
-                },
+            cloze = {
+                split: _write_cloze(temporary / "cloze" / f"{split}.txt", builder)
+                for split, builder in builders.items()
             }
-            (temporary / "manifest.json").write_text(
-                json.dumps(manifest, indent=2) + "\n",  # escaped: a path need not be text
-                encoding="utf-8",
+            write_manifest(
+                temporary,
+                sources=hashes,
+                settings=settings,
+                words=len(vocabulary),
+                frames=len(frames),
+                splits=counts,
+                cloze=cloze,
+                skipped=passes.skipped,
             )
     return Corpus(out)
 
@@ -164,7 +155,7 @@ class _Counted:
     def of(cls, found: Iterable[Found], settings: PrepareSettings, frames: Inventory | None) -> Self:
         counted = cls()
         for split, document in found:
-            events = usable(document, settings, frames) if split == "train" else ()
+            events = usable_events(document, settings, frames) if split == "train" else ()
             if len(events) >= settings.min_events:
                 counted.frames.update([event.frame for event in events if event.frame is not None])
                 counted.words.update(_words(events, settings))
@@ -178,7 +169,7 @@ class _Counted:
 def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocabulary]:
     path = passes.source.path("train")
     total = _Counted()
-    for part in passes.over(path, "counting", partial(_Counted.of, settings=settings, frames=None)):
+    for part in passes.map_documents(path, "counting", partial(_Counted.of, settings=settings, frames=None)):
         total.add(part)
     frames = Inventory.most_frequent(total.frames, settings.frames)
     if not len(frames):
@@ -190,7 +181,7 @@ def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocab
         # Events of the other frames are dropped, so that later ones may take their places.
         total = _Counted()
         work = partial(_Counted.of, settings=settings, frames=frames)
-        for part in passes.over(path, "counting words", work):
+        for part in passes.map_documents(path, "counting words", work):
             total.add(part)
     # All words that are not kept count for the unknown one.
     kept = Vocabulary.from_counts(total.words, settings.vocabulary)
@@ -203,7 +194,7 @@ def _words(events: Iterable[Event], settings: PrepareSettings) -> list[str]:
     return list(chain.from_iterable(words_of(event, settings) for event in events))
 
 
-class _Numbers:
+class _EncodedSplit:
     """Some documents of one split in numbers, and what there was to count."""
 
     def __init__(self, split: Split, settings: PrepareSettings) -> None:
@@ -215,14 +206,14 @@ class _Numbers:
     def add(self, document: Document, vocabulary: Vocabulary, frames: Inventory) -> None:
         counts, settings = self.counts, self.settings
         counts["read"] += 1
-        events = usable(document, settings, frames)
+        events = usable_events(document, settings, frames)
         if not settings.keep_frameless:
             counts["dropped_events"] += sum(event.frame not in frames for event in document.events)
         if len(events) < settings.min_events:
             counts["too_short"] += 1
             return
         if self.cloze is not None:
-            sequence = usable(document, settings, frames, most=settings.cloze_events)
+            sequence = usable_events(document, settings, frames, most=settings.cloze_events)
             self.cloze.add(document.id, [words_of(event, settings) for event in sequence])
         words = vocabulary.word_ids(_words(events, settings))
         known = [frames.id(event.frame) for event in events]
@@ -249,16 +240,16 @@ class _Numbers:
         return pa.record_batch(arrays, schema=layout)
 
 
-Numbered = tuple[pa.RecordBatch, "Counter[str]", ClozeBuilder | None]
+Encoded = tuple[pa.RecordBatch, "Counter[str]", ClozeBuilder | None]
 
 
-def _numbered(
+def _encode_documents(
     found: Iterable[Found], settings: PrepareSettings, vocabulary: Vocabulary, frames: Inventory
-) -> dict[Split, Numbered]:
-    numbers: dict[Split, _Numbers] = {}
+) -> dict[Split, Encoded]:
+    numbers: dict[Split, _EncodedSplit] = {}
     for split, document in found:
         if split not in numbers:
-            numbers[split] = _Numbers(split, settings)
+            numbers[split] = _EncodedSplit(split, settings)
         numbers[split].add(document, vocabulary, frames)
     return {split: (some.rows(), some.counts, some.cloze) for split, some in numbers.items()}
 
@@ -294,11 +285,11 @@ def _write_splits(
     """All documents, each file read once; returns what there was to count, and what gives cloze items."""
     counts: dict[Split, Counter[str]] = {split: Counter(dict.fromkeys(COUNTS, 0)) for split in SPLITS}
     builders: dict[Split, ClozeBuilder] = {s: ClozeBuilder(settings) for s in SPLITS if s != "train"}
-    work = partial(_numbered, settings=settings, vocabulary=vocabulary, frames=frames)
+    work = partial(_encode_documents, settings=settings, vocabulary=vocabulary, frames=frames)
     with ExitStack() as stack:
         files = {split: _SplitFile(folder / f"{split}.arrow", settings, stack) for split in SPLITS}
         for path in dict.fromkeys(passes.source.path(split) for split in SPLITS):
-            for part in passes.over(path, "writing", work):
+            for part in passes.map_documents(path, "writing", work):
                 for split, (rows, counted, cloze) in part.items():
                     files[split].write(rows)
                     counts[split].update(counted)

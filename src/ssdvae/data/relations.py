@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ssdvae.data.files import read_json
 from ssdvae.errors import DataError, shorten
+from ssdvae.files import read_json
 
 Relation = dict[str, str]
 KEYS = ("relation", "sub", "sup")

@@ -6,19 +6,18 @@ the corpus, so that what is learned from its documents and from its events can b
 
 from __future__ import annotations
 
-import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ssdvae import __version__
 from ssdvae.config import SPLITS, PrepareSettings, Split
-from ssdvae.data.corpus import FORMAT, Corpus, schema
-from ssdvae.data.files import explained, new_folder, sha256
+from ssdvae.data.corpus import Corpus, schema, write_manifest
 from ssdvae.errors import UserError
+from ssdvae.files import new_folder, translate_os_errors
 
 
 def single_events(corpus: Corpus, out: Path) -> Corpus:
@@ -28,30 +27,21 @@ def single_events(corpus: Corpus, out: Path) -> Corpus:
         if [source["sha256"] for source in made.manifest["sources"]] != [corpus.fingerprint]:
             raise UserError(f"{out} was made from another corpus than {corpus.folder}\nchoose another folder")
         return made
-    with new_folder(out) as temporary, explained(out, "write"):
+    with new_folder(out) as temporary, translate_os_errors(out, "write"):
         for name in ("vocab.json", "frames.json"):
             shutil.copyfile(corpus.folder / name, temporary / name)
         counts = {split: _write_split(corpus, split, temporary / f"{split}.arrow") for split in SPLITS}
-        settings = PrepareSettings.of(corpus.manifest["settings"]).to_dict()
-        manifest = {
-            **corpus.manifest,
-            "format": FORMAT,
-            "version": __version__,
-            "sources": [{"path": str(corpus.folder), "sha256": corpus.fingerprint}],
-            "settings": {
-                **settings,
-                "single_events": True,
-                "events": 1,
-                "min_events": 1,
-                "cloze_items": 0,
-            },
-            "splits": counts,
-            "cloze": dict.fromkeys(("valid", "test"), 0),
-            "skipped": {},
-            "sha256": {p.name: sha256(p) for p in sorted(temporary.iterdir())},
-        }
-        text = json.dumps(manifest, indent=2) + "\n"
-        (temporary / "manifest.json").write_text(text, encoding="utf-8")
+        settings = PrepareSettings.of(corpus.manifest["settings"])
+        write_manifest(
+            temporary,
+            sources={str(corpus.folder): corpus.fingerprint},
+            settings=replace(settings, single_events=True, events=1, min_events=1, cloze_items=0),
+            words=corpus.manifest["words"],
+            frames=corpus.manifest["frames"],
+            splits=counts,
+            cloze={"valid": 0, "test": 0},
+            skipped={},
+        )
     return Corpus(out)
 
 

@@ -11,10 +11,10 @@ from typing import Generic, TypeVar
 
 from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.events import Document
-from ssdvae.data.files import byte_lines, stop
 from ssdvae.data.readers import Skipped, guess_format, read_documents
 from ssdvae.data.readers.jsonl import parse_lines
-from ssdvae.pool import chunked, pooled
+from ssdvae.files import byte_lines, stop_at_first_error
+from ssdvae.pool import chunked, map_in_processes
 
 BYTES = 2**22
 """JSON lines that a process takes at once: they take about as long as a process takes to start."""
@@ -88,7 +88,7 @@ class Source:
         """
         if (self.format or guess_format(path)) == "jsonl":
             lines = chunked(byte_lines(path), BYTES, lambda line: len(line[1]))
-            yield from pooled(lines, partial(_parsed, source=self, path=path, work=work), jobs)
+            yield from map_in_processes(lines, partial(_parsed, source=self, path=path, work=work), jobs)
             return
         skipped = Skipped()
         documents = read_documents(path, self.format, skipped if self.skip_bad else None)
@@ -102,7 +102,7 @@ def _parsed(
     lines: list[tuple[int, bytes]], source: Source, path: Path, work: Callable[[Iterable[Found]], Result]
 ) -> Part[Result]:
     skipped = Skipped()
-    documents = parse_lines(path, lines, skipped if source.skip_bad else stop)
+    documents = parse_lines(path, lines, skipped if source.skip_bad else stop_at_first_error)
     return _part(documents, skipped, source, path, work)
 
 

@@ -11,8 +11,8 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from ssdvae.data.files import AnyPath, byte_lines
 from ssdvae.errors import DataError, Malformed, UserError, shorten
+from ssdvae.files import AnyPath, byte_lines
 from ssdvae.limits import LINE
 
 PEEK = 100

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Self
 
 from ssdvae.data.events import MISSING
-from ssdvae.data.files import atomic_write
 from ssdvae.errors import DataError, UserError
+from ssdvae.files import atomic_write
 
 UNKNOWN = "<unk>"
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ssdvae.calibration import calibration_error, reliability
 from ssdvae.data.batches import Batch
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.evaluation.calibration import calibration_error, reliability
 from ssdvae.models.base import Beliefs
 
 CONFUSIONS = 20

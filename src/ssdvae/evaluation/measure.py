@@ -12,12 +12,12 @@ from ssdvae import __version__
 from ssdvae.config import EvaluateSettings
 from ssdvae.data.cloze import ClozeTask, read_cloze
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.files import atomic_write, sha256
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.errors import DataError, UserError
 from ssdvae.evaluation.cloze import score_cloze
 from ssdvae.evaluation.frames import FramePredictions
 from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.files import atomic_write, sha256
 from ssdvae.memory import keep_freed_memory
 from ssdvae.models.base import EventModel
 

@@ -11,7 +11,7 @@ from typing import Any
 from ssdvae.config import TrainSettings
 from ssdvae.errors import UserError
 from ssdvae.evaluation.measure import read_scores
-from ssdvae.training.runs import Run, distinct
+from ssdvae.runs import Run, distinct
 
 FIGURES: dict[str, tuple[str, ...]] = {
     "perplexity": ("ppl", "ppl_official", "ppl_bound", "latent_used"),

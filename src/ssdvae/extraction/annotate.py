@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from ssdvae.config import AnnotateSettings
 from ssdvae.data.events import Document, Event, document_from_record, event_from_record
-from ssdvae.data.files import check_there, stop
 from ssdvae.data.readers import Skipped, guess_format, read_documents
 from ssdvae.data.readers.jsonl import filled_lines, parse_line
 from ssdvae.data.readers.official import frame_file
@@ -20,6 +19,7 @@ from ssdvae.errors import DataError, Malformed, UserError, not_installed
 from ssdvae.extraction.lexicon import Guess, read_lexicon
 from ssdvae.extraction.readers.text import json_records
 from ssdvae.extraction.stream import Progress, Task, header, stream
+from ssdvae.files import check_exists, stop_at_first_error
 
 TRANSFORMER = "frame-semantic-transformer"
 
@@ -87,7 +87,7 @@ def annotate(
 def _tasks(source: Path, format: str, skip_bad: Skipped | None) -> Iterator[Task]:
     """The documents of a file; of JSON lines, the lines: to make documents of them is work to be shared."""
     if format == "jsonl":
-        for number, text in filled_lines(source, skip_bad or stop):
+        for number, text in filled_lines(source, skip_bad or stop_at_first_error):
             yield f"{source}, line {number}", (source, number, text)
     else:
         for document in read_documents(source, format=format, skip_bad=skip_bad):
@@ -148,7 +148,7 @@ def load_annotator(
     if framenet.is_framenet(frames):
         classifier = framenet.train(frames)
     else:
-        check_there(path)
+        check_exists(path)
         if path.is_dir():
             if not (path / "config.json").is_file():
                 raise UserError(
@@ -172,7 +172,7 @@ def load_annotator(
 
 def read_events(path: Path) -> Iterator[Event]:
     """Events of JSON lines that are documents, or events by themselves."""
-    for number, record in json_records(path, stop):
+    for number, record in json_records(path, stop_at_first_error):
         try:
             if "events" in record:
                 yield from document_from_record({"id": number, **record}).events

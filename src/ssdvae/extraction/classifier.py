@@ -24,10 +24,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from ssdvae.data.events import Document, Event
-from ssdvae.data.files import atomic_write, read_json
 from ssdvae.data.relations import Relation, read_relations
 from ssdvae.errors import DataError, UserError
 from ssdvae.extraction.lexicon import Guess, Lexicon, entry, most_probable
+from ssdvae.files import atomic_write, read_json
 
 KIND = "frame-classifier"
 SIZE = 2**20

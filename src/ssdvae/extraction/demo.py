@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from ssdvae.cli.console import say
 from ssdvae.config import AnnotateSettings, ExtractSettings
-from ssdvae.console import say
 from ssdvae.data.events import Document
 from ssdvae.data.readers import read_documents
 from ssdvae.extraction.annotate import annotate

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.data.events import Document, Event
-from ssdvae.data.files import read_json, stop
 from ssdvae.data.readers.tabular import csv_rows
 from ssdvae.errors import DataError, shorten
+from ssdvae.files import read_json, stop_at_first_error
 
 Guess = tuple[str, float | None]
 """A frame, and how probable it is; ``None`` where the annotator does not say."""
@@ -89,7 +89,7 @@ Entry = tuple[int | None, Any, Any, Any]
 
 
 def _csv_entries(path: Path) -> Iterable[Entry]:
-    for line, cells in csv_rows(path, stop, COLUMNS, ("verb", "frame")):
+    for line, cells in csv_rows(path, stop_at_first_error, COLUMNS, ("verb", "frame")):
         yield line, cells["verb"], cells["frame"], cells.get("weight") or 1
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ssdvae.calibration import calibration_error
 from ssdvae.data.events import Event
-from ssdvae.evaluation.calibration import calibration_error
 from ssdvae.extraction.classifier import FrameClassifier
 from ssdvae.extraction.lexicon import most_probable
 

@@ -21,10 +21,10 @@ from typing import IO, Any
 from ssdvae import __version__
 from ssdvae.config import StreamSettings
 from ssdvae.data.events import Document, document_to_record
-from ssdvae.data.files import atomic_write, explained, lock, writing_text
 from ssdvae.data.readers import Skipped
 from ssdvae.errors import UserError
-from ssdvae.pool import chunked, pooled
+from ssdvae.files import atomic_write, lock, open_text_for_writing, translate_os_errors
+from ssdvae.pool import chunked, map_in_processes
 
 Task = tuple[str, Any]
 """Where a document stands, to be said if it is bad, and what it is to be made of."""
@@ -62,7 +62,7 @@ def header(files: Iterable[Path], settings: StreamSettings, **more: Any) -> dict
     """What must be the same for work to be gone on with. The number of processes need not be."""
     stats = []
     for path in files:
-        with explained(path, "read"):
+        with translate_os_errors(path, "read"):
             stat = path.stat()
         stats.append([str(path), stat.st_size, stat.st_mtime_ns])
     return {
@@ -94,7 +94,9 @@ def stream(
     with _Journal(out, header, done, skip_bad) as journal:
         rest = islice(tasks, done.read, None)
         advice = "what is done is kept: the same command goes on from there"
-        for result in progress(pooled(chunked(rest, chunk), partial(process, work=work), jobs, advice)):
+        for result in progress(
+            map_in_processes(chunked(rest, chunk), partial(process, work=work), jobs, advice)
+        ):
             journal.write(result)
         if not done.counts["documents"]:
             first = f"\n{skip_bad.messages[0]}" if skip_bad and skip_bad.count else ""
@@ -136,7 +138,7 @@ class _Journal:
 
     def __enter__(self) -> _Journal:
         with contextlib.ExitStack() as files:
-            with explained(self.out, "write"):
+            with translate_os_errors(self.out, "write"):
                 # Opened for writing without emptying it, made if it is not there.
                 self.lines: IO[bytes] = files.enter_context(open(self.part, "ab"))
                 busy = f"another process is writing {self.out}"
@@ -145,7 +147,7 @@ class _Journal:
             for entry in entries:
                 self._count(entry["read"], entry["counts"], entry["errors"])
             self.done.resumed = self.done.read
-            with explained(self.out, "write"):
+            with translate_os_errors(self.out, "write"):
                 self.lines.truncate(entries[-1]["size"] if entries else 0)
                 self.lines.seek(0, os.SEEK_END)
                 # Written anew: its last line may have been cut in the middle.
@@ -180,7 +182,7 @@ class _Journal:
     def write(self, chunk: Chunk) -> None:
         self._count(chunk.read, chunk.counts, chunk.errors)
         entry = {"read": chunk.read, "counts": chunk.counts, "errors": chunk.errors}
-        with explained(self.out, "write"):
+        with translate_os_errors(self.out, "write"):
             self.lines.write("".join(line + "\n" for line in chunk.lines).encode())
             self.lines.flush()
             self._enter({**entry, "size": self.lines.tell()})
@@ -191,7 +193,7 @@ class _Journal:
         with (
             atomic_write(self.out) as temporary,
             open(self.part, encoding="utf-8", newline="") as lines,
-            writing_text(temporary) as file,
+            open_text_for_writing(temporary) as file,
         ):
             shutil.copyfileobj(lines, file)
         self.part.unlink()

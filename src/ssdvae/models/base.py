@@ -19,15 +19,15 @@ from torch import Tensor, nn
 
 from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
-from ssdvae.data.files import atomic_write
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
+from ssdvae.files import atomic_write
 from ssdvae.models.card import model_card
 from ssdvae.models.decoder import Decoder, Plan, TiedLinear
 from ssdvae.models.latent import Sampler, SoftClusters, training_sampler
 from ssdvae.models.output import linear_cross_entropy
 from ssdvae.models.recurrent import WordReader, full_precision
-from ssdvae.models.sampled import Drawn, chances, draw, sampled_cross_entropy
+from ssdvae.models.sampled import Drawn, draw, inclusion_probabilities, sampled_cross_entropy
 
 FILES = ("config.json", "model.safetensors", "vocab.json", "frames.json")
 
@@ -94,7 +94,7 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
         """The work of one pass over documents of as many events each; see ``ssdvae.models.flops``."""
-        return self.speaker.flops(documents, events, 0)
+        return self.word_decoder.flops(documents, events, 0)
 
     @property
     def latent_shape(self) -> tuple[int, int]:
@@ -114,14 +114,14 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         These may be all of the script, or the first ones of a script to be continued; ``chain`` says which of
         the N events are wanted, and ``observed`` which of their frames are known.
         """
-        return Plan(self.speaker.w_out.weight.new_zeros(len(batch), 0, 0), batch.mask[:, :0])
+        return Plan(self.word_decoder.w_out.weight.new_zeros(len(batch), 0, 0), batch.mask[:, :0])
 
-    def imagined(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
+    def plan_from_prior(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
         """The latent variables of scripts of which nothing was read, from the prior."""
         mask = torch.ones(size, 0, dtype=torch.bool, device=self.device)
-        return Plan(self.speaker.w_out.weight.new_zeros(size, 0, 0), mask)
+        return Plan(self.word_decoder.w_out.weight.new_zeros(size, 0, 0), mask)
 
-    def foreseen(self, plan: Plan, state: Float[Tensor, "L B h"], sampler: Sampler, noise: Noise) -> Plan:
+    def extend_plan(self, plan: Plan, state: Float[Tensor, "L B h"], sampler: Sampler, noise: Noise) -> Plan:
         """The plan with the variable of its event, where that had to wait for the words before."""
         return plan
 
@@ -140,7 +140,9 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         """The latent variables of each document; None for a model that has none."""
         return None
 
-    def start_from(self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]) -> None:
+    def initialize_from_data(
+        self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]
+    ) -> None:
         """What a model takes from the observed frames of the training split before the first step."""
         return
 
@@ -168,8 +170,8 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         noise: Noise | None = None,
     ) -> Float[Tensor, "B M 4"]:
         """log p(w_t | plan, w_<t), 0 at padding; ``inputs`` are the words as the reader gives them."""
-        reading = self.speaker(self.reader(batch.tokens) if inputs is None else inputs, plan)
-        return self.likelihood(reading.joined, batch, noise)
+        output = self.word_decoder(self.reader(batch.tokens) if inputs is None else inputs, plan)
+        return self.likelihood(output.joined, batch, noise)
 
     def likelihood(
         self, joined: Float[Tensor, "B M 4 e"], batch: Batch, noise: Noise | None = None
@@ -180,19 +182,19 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         """
         drawn = None
         if self.training and noise is not None and self.config.sampled_words:
-            drawn = draw(self.word_chances, noise.generator)
-        return log_likelihood(self.speaker.w_out, joined, batch, drawn)
+            drawn = draw(self.word_inclusion_probabilities, noise.generator)
+        return log_likelihood(self.word_decoder.w_out, joined, batch, drawn)
 
     @cached_property
-    def word_chances(self) -> Float[Tensor, " V"]:
+    def word_inclusion_probabilities(self) -> Float[Tensor, " V"]:
         """How likely each word is drawn in a step of training that looks at some of them."""
-        return chances(self.vocabulary.counts, self.config.sampled_words)
+        return inclusion_probabilities(self.vocabulary.counts, self.config.sampled_words)
 
     def begin(self, batch: Batch, plan: Plan) -> Float[Tensor, "L B h"]:
         """The decoder's state after the events of a batch without padding."""
         if not batch.mask.shape[1]:
-            return self.speaker.start(plan)
-        state: Tensor = self.speaker(self.reader(batch.tokens), plan).state
+            return self.word_decoder.start(plan)
+        state: Tensor = self.word_decoder(self.reader(batch.tokens), plan).state
         return state
 
     def next_word(
@@ -202,7 +204,7 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
 
         Place 0 is the separator (no words), 1 the verb, 2 the subject, 3 the object, 4 the modifier.
         """
-        logits, state = self.speaker.step(self.reader.one(words, place, len(plan.mask)), state, plan)
+        logits, state = self.word_decoder.step(self.reader.one(words, place, len(plan.mask)), state, plan)
         return full_precision(logits).log_softmax(-1), state
 
     def continuations(
@@ -212,12 +214,12 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         rows = torch.arange(len(options), device=options.device).repeat_interleave(options.shape[1])
         state, tokens = self.begin(seeds, plan)[:, rows].contiguous(), options.flatten(0, 1)
         later = plan.rows(rows).after(seeds.mask.shape[1])
-        joined = self.speaker.read(self.reader(tokens), state, later).joined
+        joined = self.word_decoder.read(self.reader(tokens), state, later).joined
         scored = Batch.of_words(tokens)
-        return log_likelihood(self.speaker.w_out, joined, scored).sum((1, 2)).view(options.shape[:2])
+        return log_likelihood(self.word_decoder.w_out, joined, scored).sum((1, 2)).view(options.shape[:2])
 
     @property
-    def speaker(self) -> Decoder:
+    def word_decoder(self) -> Decoder:
         """The decoder of a model that has one."""
         if self.decoder is None:
             raise UserError(f"{self.config.model} classifies frames: it gives words no probability")

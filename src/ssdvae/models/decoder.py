@@ -39,7 +39,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Reading:
+class DecoderOutput:
     """What a decoder made of some events."""
 
     joined: Float[Tensor, "B M 4 e"]  # what ``w_out`` turns into the logits of each word
@@ -70,7 +70,7 @@ class Decoder(nn.Module):
     def __init__(self, settings: ModelSettings, reader: WordReader, extra: int = 0) -> None:
         super().__init__()
         self.layers = settings.layers
-        self.waits = False
+        self.causal = False
         self.gru = nn.GRU(reader.width + extra, settings.hidden, settings.layers, batch_first=True)
         self.narrow: nn.Linear | None = None
         self.w_out: nn.Linear | TiedLinear
@@ -105,7 +105,9 @@ class Decoder(nn.Module):
         joined = self.join(state, plan, event)
         return joined if self.narrow is None else self.narrow(joined)
 
-    def read(self, inputs: Float[Tensor, "B M 5 d"], state: Float[Tensor, "L B h"], plan: Plan) -> Reading:
+    def read(
+        self, inputs: Float[Tensor, "B M 5 d"], state: Float[Tensor, "L B h"], plan: Plan
+    ) -> DecoderOutput:
         """Some events, teacher-forced, from the event of the plan on."""
         B, M = inputs.shape[:2]
         states, last = self.gru(self.guided(inputs, plan).flatten(1, 2), state)
@@ -113,7 +115,7 @@ class Decoder(nn.Module):
         # The state after the separator predicts the verb, …, the state after the object the modifier.
         event = torch.arange(plan.event, plan.event + M, device=inputs.device).repeat_interleave(4)
         joined = self.output(states[:, :, :4].flatten(1, 2), plan, event)
-        return Reading(joined.view(B, M, 4, -1), states[:, :, 4], last)
+        return DecoderOutput(joined.view(B, M, 4, -1), states[:, :, 4], last)
 
     def step(
         self, word: Float[Tensor, "B 1 d"], state: Float[Tensor, "L B h"], plan: Plan
@@ -123,7 +125,7 @@ class Decoder(nn.Module):
         event = torch.tensor([plan.event], device=word.device)
         return self.w_out(self.output(states, plan, event))[:, 0], state
 
-    def forward(self, inputs: Float[Tensor, "B M 5 d"], plan: Plan) -> Reading:
+    def forward(self, inputs: Float[Tensor, "B M 5 d"], plan: Plan) -> DecoderOutput:
         """Whole documents."""
         return self.read(inputs, self.start(plan), plan)
 
@@ -147,11 +149,11 @@ class GuidedDecoder(Decoder):
     """
 
     def __init__(
-        self, settings: ModelSettings, reader: WordReader, aligned: bool = False, waits: bool = False
+        self, settings: ModelSettings, reader: WordReader, aligned: bool = False, causal: bool = False
     ) -> None:
         super().__init__(settings, reader, settings.hidden if aligned else 0)
         hidden = settings.hidden
-        self.aligned, self.waits = aligned, waits
+        self.aligned, self.causal = aligned, causal
         self.first = nn.Linear(hidden, settings.layers * hidden)
         self.w_in = nn.Linear(hidden, hidden, bias=False)
         self.attention = Attention(hidden, settings.attention)
@@ -171,7 +173,7 @@ class GuidedDecoder(Decoder):
         self, state: Float[Tensor, "B Q h"], plan: Plan, event: Int[Tensor, " Q"]
     ) -> Float[Tensor, "B Q h"]:
         allowed = None
-        if self.waits:
+        if self.causal:
             allowed = torch.arange(plan.mask.shape[1], device=event.device) <= event[:, None]
         joined: Tensor = self.attention(self.w_in(state), plan.vectors, plan.mask, allowed)[0]
         return joined

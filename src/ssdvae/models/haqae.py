@@ -110,7 +110,7 @@ class HAQAE(EventModel):
             self.encoder.flops(documents, events)
             + asked
             + documents * latents * (2 * codes * width + linear_flops(self.widen, 1))
-            + self.speaker.flops(documents, events, latents)
+            + self.word_decoder.flops(documents, events, latents)
         )
 
     def plan(
@@ -124,7 +124,7 @@ class HAQAE(EventModel):
         """Always the same number of variables: they stand for the document, not for its events."""
         return self._plan(vectors(self._read(batch)))
 
-    def imagined(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
+    def plan_from_prior(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
         even = self.root.new_zeros(size, self.config.codes)
         codes = torch.stack([sampler(even, noise).to(book) @ book for book in self.codebooks], dim=1)
         return self._plan(codes)

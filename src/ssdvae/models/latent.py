@@ -166,7 +166,7 @@ class Posterior:
         kl = (log_q.exp() * (log_q - log_p)).sum(-1).clamp_min(free)
         return (kl * (self.mask & (observed < 0))).sum(1) + frame_nll(log_p, observed, self.mask)
 
-    def surprise(self, log_p: Float[Tensor, "B M F"]) -> Float[Tensor, " B"]:
+    def prior_cross_entropy(self, log_p: Float[Tensor, "B M F"]) -> Float[Tensor, " B"]:
         """−Σ_m Σ_f q(f) log p(f), of which only p learns: it is fitted to the frames as they are."""
         q = self.logits.softmax(-1).detach()
         return -((q * log_p).sum(-1) * self.mask).sum(1)
@@ -218,7 +218,7 @@ class Elbo:
     entropy: Float[Tensor, " B"]
     frame_nll: Float[Tensor, " B"]
     divergence: Float[Tensor, " B"]
-    surprise: Float[Tensor, " B"]
+    prior_cross_entropy: Float[Tensor, " B"]
 
     def loss(
         self, settings: ModelSettings, words: Int[Tensor, " B"], progress: float = 1.0
@@ -232,5 +232,5 @@ class Elbo:
         if settings.objective == "bound":
             rising = min(1.0, progress / settings.kl_warmup) if settings.kl_warmup else 1.0
             return -self.reconstruction + settings.kl_weight * rising * self.divergence + scale * labels
-        fitted = 0.0 if settings.prior == "uniform" else self.surprise
+        fitted = 0.0 if settings.prior == "uniform" else self.prior_cross_entropy
         return -self.reconstruction + scale * (labels - settings.entropy_weight * self.entropy) + fitted

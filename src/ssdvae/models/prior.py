@@ -49,7 +49,9 @@ class Prior(nn.Module):
         """log p(next | frame), where that is all that the next frame depends on."""
         return None
 
-    def start_from(self, frames: Int[Tensor, "N M"], related: Sequence[tuple[str, int, int]]) -> None:
+    def initialize_from_data(
+        self, frames: Int[Tensor, "N M"], related: Sequence[tuple[str, int, int]]
+    ) -> None:
         """What a prior takes from the observed frames (−1: none) of the training split and from relations."""
         return
 
@@ -100,7 +102,9 @@ class FrameNetPrior(MarkovPrior):
     """A Markov prior that begins with what is known of frames."""
 
     @torch.no_grad()
-    def start_from(self, frames: Int[Tensor, "N M"], related: Sequence[tuple[str, int, int]]) -> None:
+    def initialize_from_data(
+        self, frames: Int[Tensor, "N M"], related: Sequence[tuple[str, int, int]]
+    ) -> None:
         """Begin with the frequencies of observed frames, smoothed along FrameNet's relations."""
         start, frequency, log_odds = bigram_statistics(frames.numpy(), len(self.start), related)
         u, s, v = torch.linalg.svd(torch.from_numpy(log_odds))

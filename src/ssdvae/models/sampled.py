@@ -25,13 +25,13 @@ from ssdvae.models.recurrent import full_precision
 
 @dataclass(frozen=True)
 class Drawn:
-    """Some words, and the chance with which each was drawn."""
+    """Some words, and the probability with which each was drawn."""
 
     words: Int[Tensor, " K"]
-    chances: Float[Tensor, " K"]
+    probability: Float[Tensor, " K"]
 
 
-def chances(counts: Sequence[int], expected: int) -> Float[Tensor, " V"]:
+def inclusion_probabilities(counts: Sequence[int], expected: int) -> Float[Tensor, " V"]:
     """π_v = min(1, c · count_v), where c is such that Σ_v π_v = ``expected``: frequent words are certain."""
     weights = torch.tensor(counts, dtype=torch.float64).clamp_min(1)
     certain = torch.zeros(len(weights), dtype=torch.bool)
@@ -44,10 +44,11 @@ def chances(counts: Sequence[int], expected: int) -> Float[Tensor, " V"]:
     return torch.ones_like(weights)
 
 
-def draw(chances: Float[Tensor, " V"], generator: torch.Generator) -> Drawn:
-    """Each word by its chance; the same in all processes, which have the same generator."""
-    words = (torch.rand(len(chances), generator=generator, dtype=chances.dtype) < chances).nonzero()[:, 0]
-    return Drawn(words, chances[words])
+def draw(probability: Float[Tensor, " V"], generator: torch.Generator) -> Drawn:
+    """Each word by its own probability; the same in all processes, which have the same generator."""
+    uniform = torch.rand(len(probability), generator=generator, dtype=probability.dtype)
+    words = (uniform < probability).nonzero()[:, 0]
+    return Drawn(words, probability[words])
 
 
 def sampled_cross_entropy(
@@ -60,7 +61,7 @@ def sampled_cross_entropy(
     """log Ẑ − o_target of each row."""
     words = drawn.words.to(rows.device)
     logits = full_precision(functional.linear(rows, weight[words].to(rows.dtype)))
-    logits = logits + (bias[words] - drawn.chances.log().to(bias))
+    logits = logits + (bias[words] - drawn.probability.log().to(bias))
     # Not −∞, whose softmax has no gradient where nothing else was drawn.
     logits = logits.masked_fill(words == target[:, None], torch.finfo(logits.dtype).min)
     return functional.softplus(logits.logsumexp(-1) - target_logits(rows, weight, bias, target))

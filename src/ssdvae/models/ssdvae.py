@@ -36,7 +36,7 @@ class SSDVAE(EventModel):
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)
         self.encoder = Encoder(config, self.reader.width, len(frames))
         self.decoder = GuidedDecoder(
-            config, self.reader, aligned=config.guide == "aligned", waits=config.prior == "history"
+            config, self.reader, aligned=config.guide == "aligned", causal=config.prior == "history"
         )
         self.prior = new_prior(config, len(frames))
 
@@ -61,7 +61,7 @@ class SSDVAE(EventModel):
                     posterior.entropy(batch.observed),
                     posterior.frame_nll(batch.observed),
                     posterior.divergence(log_p, batch.observed, self.config.free_nats),
-                    posterior.surprise(log_p),
+                    posterior.prior_cross_entropy(log_p),
                 )
             )
         elbo = Elbo(*(torch.stack(term).mean(0) for term in zip(*chains, strict=True)))
@@ -75,20 +75,22 @@ class SSDVAE(EventModel):
         noise: Noise | None = None,
     ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B M F"]]:
         """log p(w | f) of each event, and log p(f_m | before) of all frames there."""
-        reading = self.speaker(inputs, self._plan(posterior))
-        words = self.likelihood(reading.joined, batch, noise)
+        output = self.word_decoder(inputs, self._plan(posterior))
+        words = self.likelihood(output.joined, batch, noise)
         # What stands in the padding is not even multiplied by zero.
-        ends, sample = reading.ends.masked_fill(~batch.mask[..., None], 0), posterior.sample
+        ends, sample = output.ends.masked_fill(~batch.mask[..., None], 0), posterior.sample
         if self.config.objective == "paper":
             # The prior is fitted beside, and nothing else is to learn from that.
             ends, sample = ends.detach(), sample.detach()
         return words.sum(2), self.prior(sample, ends)
 
-    def start_from(self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]) -> None:
-        self.prior.start_from(observed, relations_between(relations, self.frames))
+    def initialize_from_data(
+        self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self.prior.initialize_from_data(observed, relations_between(relations, self.frames))
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
-        drawn = self.encoder.flops(documents, events) + self.speaker.flops(documents, events, events)
+        drawn = self.encoder.flops(documents, events) + self.word_decoder.flops(documents, events, events)
         return self.encoder.reader.flops(documents, events) + chains * drawn
 
     def _events_read(self, batch: Batch, noise: Noise) -> int:
@@ -113,13 +115,13 @@ class SSDVAE(EventModel):
             self.encoder(hidden, batch.mask, self.frame_embedding, observed, chain, sampler, noise)
         )
 
-    def imagined(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
+    def plan_from_prior(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
         samples = [sampler(self.prior.first(size), noise)]
-        for _ in range(0 if self.speaker.waits else events - 1):
+        for _ in range(0 if self.word_decoder.causal else events - 1):
             samples.append(sampler(self.prior.next(samples[-1]), noise))
         return self._planned(torch.stack(samples, dim=1))
 
-    def foreseen(self, plan: Plan, state: Float[Tensor, "L B h"], sampler: Sampler, noise: Noise) -> Plan:
+    def extend_plan(self, plan: Plan, state: Float[Tensor, "L B h"], sampler: Sampler, noise: Noise) -> Plan:
         if plan.event < plan.mask.shape[1]:
             return plan
         # Only a prior that waits for the words comes here, and these are all in the state.
@@ -173,7 +175,7 @@ class SSDVAE(EventModel):
                 log_q,
                 self.frame_embedding,
                 self.encoder.w_out.weight,
-                self.speaker.output_matrix,
+                self.word_decoder.output_matrix,
             )
             if self.config.attention == "addition"
             else None

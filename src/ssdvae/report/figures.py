@@ -9,7 +9,7 @@ from ssdvae.config import Split
 from ssdvae.evaluation.measure import Measurement
 from ssdvae.report.charts import Axis, Mark, Series, around, plot, stack
 from ssdvae.report.html import Html, absent, join, table, tag
-from ssdvae.report.runs import Reported, where
+from ssdvae.report.runs import Reported, describe_data
 
 
 def figure(title: str, see: str, picture: Html, data: Html | None = None) -> Html:
@@ -94,7 +94,9 @@ def calibration(runs: Sequence[Reported], split: Split) -> Html:
         ]
         series.append(Series(name, run.colour, marks))
         rows += [[name, f"{b['confidence']:.3f}", f"{b['accuracy']:.3f}", f"{b['events']:,}"] for b in bins]
-    errors = "; ".join(f"{run.name} {m.scores['frame_ece']:.3f} ({where(m.data)})" for run, m in found)
+    errors = "; ".join(
+        f"{run.name} {m.scores['frame_ece']:.3f} ({describe_data(m.data)})" for run, m in found
+    )
     return figure(
         "Confidence against accuracy of the inferred frames.",
         "On the dashed line a model is right as often as it expects to be; below it, it is too sure. "
@@ -118,7 +120,7 @@ def latent_use(runs: Sequence[Reported], split: Split) -> Html:
     rows, bars = [], []
     for run, m in found:
         s = m.scores
-        name = f"{run.name}, {where(m.data)}"
+        name = f"{run.name}, {describe_data(m.data)}"
         rows.append(
             [
                 name,

@@ -9,9 +9,9 @@ from typing import Any
 
 from ssdvae.config import SPLITS, Split, TrainSettings
 from ssdvae.evaluation.summary import FIGURES, Row, differing, summarize
+from ssdvae.paper.figures import SOURCE, TABLES, counterpart, paper_figures
 from ssdvae.report.html import Html, absent, join, table, tag
-from ssdvae.report.paper import SOURCE, TABLES, counterpart, paper_figures
-from ssdvae.report.runs import Reported, where
+from ssdvae.report.runs import Reported, describe_data
 
 NAMES = {
     "ppl": "ppl",
@@ -71,7 +71,7 @@ def tiles(runs: Sequence[Reported], split: Split) -> Html:
                 key=lambda pair: pair[0].scores[figure],
             )
             value = f"{m.scores[figure]:.2f}" if task == "perplexity" else f"{m.scores[figure]:.1%}"
-            found.append((title, value, f"{run.name}, {where(m.data)}"))
+            found.append((title, value, f"{run.name}, {describe_data(m.data)}"))
     items = (
         tag("div", tag("dt", title), tag("dd", tag("strong", value), tag("span", place)))
         for title, value, place in found
@@ -151,7 +151,7 @@ def results(runs: Sequence[Reported]) -> Iterator[Html]:
         mine = [row for row in rows if row.task == task]
         for data in dict.fromkeys(row.data for row in mine):
             for digest in dict.fromkeys(row.sha256 for row in mine if row.data == data):
-                caption = f"{task.capitalize()} on {where(data)}{owners.get(digest, '')}"
+                caption = f"{task.capitalize()} on {describe_data(data)}{owners.get(digest, '')}"
                 same = [row for row in mine if (row.data, row.sha256) == (data, digest)]
                 yield _result_table(caption, FIGURES[task], data, same)
             yield _whole_paper(FIGURES[task], data)

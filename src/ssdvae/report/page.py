@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ssdvae import __version__
 from ssdvae.config import ReportSettings
-from ssdvae.data.files import atomic_write
+from ssdvae.files import atomic_write
 from ssdvae.report.figures import calibration, latent_use, learning_curves
 from ssdvae.report.html import Html, join, tag
-from ssdvae.report.inside import inside
+from ssdvae.report.learned import inside
 from ssdvae.report.overview import data_table, results, runs_table, settings_table, tiles
 from ssdvae.report.runs import Reported, read_runs
 

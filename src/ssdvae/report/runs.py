@@ -12,7 +12,7 @@ from ssdvae.config import Split, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
 from ssdvae.evaluation.measure import Measurement, read_scores
-from ssdvae.training.runs import Run, distinct
+from ssdvae.runs import Run, distinct
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def read_runs(folders: Sequence[Path]) -> list[Reported]:
     return runs
 
 
-def where(data: str) -> str:
+def describe_data(data: str) -> str:
     """What was measured on: the name of a split, or of a file."""
     return Path(data).name
 

@@ -11,7 +11,7 @@ from accelerate.state import AcceleratorState
 from torch import nn
 
 from ssdvae.config import TrainSettings
-from ssdvae.data.batches import Noise, collate, epoch_batches, generator, hide, share
+from ssdvae.data.batches import Noise, collate, epoch_batches, generator, mask_frames, process_slice
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vectors import Vectors
 from ssdvae.data.vocabulary import Inventory, Vocabulary
@@ -80,7 +80,7 @@ def train_steps(
         raise UserError(
             f"{len(documents)} documents in batches of {settings.batch} do not go round {processes} processes"
         )
-    observed = hide(documents, settings.observe, settings.seed)
+    observed = mask_frames(documents, settings.observe, settings.seed)
     model.train()
     inner: EventModel = accelerator.unwrap_model(model)
     total = settings.epochs * per_epoch
@@ -89,7 +89,7 @@ def train_steps(
         if index == 0 or step == start:
             batches = epoch_batches(len(documents), settings.batch, settings.seed, epoch)
         rows = batches[index]
-        part = share(rows, process, processes)
+        part = process_slice(rows, process, processes)
         batch = collate(documents, rows, observed).part(part).to(accelerator.device)
         noise = Noise(generator(settings.seed, "noise", step), len(rows), part)
         inner.progress = step / total

@@ -15,16 +15,16 @@ from typing import Any, Self
 import torch
 from accelerate import Accelerator
 
+from ssdvae.cli.console import TrainingDisplay
 from ssdvae.config import EvaluateSettings, TrainSettings
-from ssdvae.console import TrainingDisplay
-from ssdvae.data.batches import hide
+from ssdvae.data.batches import mask_frames
 from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.relations import Relation, read_relations
 from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.runs import Run, State
 from ssdvae.training.loop import Step, new_accelerator, new_model, new_optimizer, steps_per_epoch, train_steps
-from ssdvae.training.runs import Run, State
 
 
 class Interrupted(UserError):
@@ -164,8 +164,8 @@ class _Training:
 
     def begin(self) -> State:
         """A run before its first step, with what its model takes from the frames that it will observe."""
-        observed = hide(self.documents, self.settings.observe, self.settings.seed)
-        self.model.start_from(torch.from_numpy(observed).long(), _relations(self.settings))
+        observed = mask_frames(self.documents, self.settings.observe, self.settings.seed)
+        self.model.initialize_from_data(torch.from_numpy(observed).long(), _relations(self.settings))
         return State(corpus=self.corpus.fingerprint)
 
     def restore(self) -> State:

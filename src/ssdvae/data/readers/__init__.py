@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Protocol
 
 from ssdvae.data.events import Document
-from ssdvae.data.files import AnyPath, Report, explained, stop
 from ssdvae.data.readers.jsonl import read_jsonl, write_jsonl
 from ssdvae.data.readers.official import read_official
 from ssdvae.data.readers.tabular import read_csv, read_parquet
 from ssdvae.errors import DataError, UserError
+from ssdvae.files import AnyPath, Report, stop_at_first_error, translate_os_errors
 
 __all__ = ["READERS", "Reader", "Report", "Skipped", "guess_format", "read_documents", "write_jsonl"]
 
@@ -70,7 +70,7 @@ class Skipped:
 
 def guess_format(path: AnyPath) -> str:
     """The name in ``READERS`` that goes with the name of a file."""
-    with explained(path, "read"):
+    with translate_os_errors(path, "read"):
         # A wrong path is the likelier mistake, so it is told before a strange name is.
         os.stat(path)
         if os.path.isdir(path):
@@ -93,4 +93,4 @@ def read_documents(
     choice = format or guess_format(path)
     if choice not in READERS:
         raise UserError(f"no format {choice!r}; there are: {', '.join(READERS)}")
-    return READERS[choice](Path(path), stop if skip_bad is None else skip_bad)
+    return READERS[choice](Path(path), stop_at_first_error if skip_bad is None else skip_bad)

@@ -8,8 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.data.events import Document, document_from_record, document_to_record
-from ssdvae.data.files import AnyPath, Report, atomic_write, byte_lines, decoded, text_lines, writing_text
 from ssdvae.errors import DataError, Malformed
+from ssdvae.files import (
+    AnyPath,
+    Report,
+    atomic_write,
+    byte_lines,
+    decode_line,
+    open_text_for_writing,
+    text_lines,
+)
 
 EXPECTED = "one JSON document on each line"
 
@@ -23,7 +31,7 @@ def parse_lines(path: Path, lines: Iterable[tuple[int, bytes]], report: Report) 
     """The documents on some lines of a file."""
     for number, line in lines:
         try:
-            text = decoded(path, number, line)
+            text = decode_line(path, number, line)
             if not text.strip():
                 continue
             document = parse_line(path, number, text)
@@ -78,7 +86,7 @@ def write_jsonl(path: AnyPath, documents: Iterable[Document]) -> int:
 def write_records(path: AnyPath, records: Iterable[dict[str, Any]]) -> int:
     """The same with any records."""
     count = 0
-    with atomic_write(path) as temporary, writing_text(temporary) as file:
+    with atomic_write(path) as temporary, open_text_for_writing(temporary) as file:
         for record in records:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
             count += 1

@@ -12,11 +12,11 @@ from itertools import zip_longest
 from pathlib import Path
 
 from ssdvae.data.events import SLOTS, Document, Event, event_from_record
-from ssdvae.data.files import Report, byte_lines, decoded
-from ssdvae.errors import DataError, Malformed, shorten
+from ssdvae.data.tagged import EVENT_TAG, NULL, split_events
+from ssdvae.errors import DataError, Malformed
+from ssdvae.files import Report, byte_lines, decode_line
 
-SEPARATOR = "<tup>"
-NO_WORD = ("_null_", "none")
+NO_WORD = (NULL, "NONE")
 NO_FRAME = "__NOFRAME__"
 
 
@@ -36,8 +36,8 @@ def read_official(path: Path, report: Report) -> Iterator[Document]:
             expected = f"as many lines as in {long.name}, which has a document there"
             raise DataError(short, number, "the end of the file", expected)
         try:
-            words = decoded(path, number, events[1]).split()
-            names = decoded(frame_path, number, frames[1]).split()
+            words = decode_line(path, number, events[1]).split()
+            names = decode_line(frame_path, number, frames[1]).split()
             document = Document(f"{stem}:{number}", _events(words, names, frame_path.name))
         except Malformed as error:
             report(DataError(path, number, error.found, error.expected))
@@ -70,20 +70,12 @@ def _part(path: Path) -> tuple[str, str]:
 
 
 def _events(words: list[str], frames: list[str], frame_name: str) -> tuple[Event, ...]:
-    pieces: list[list[str]] = [[]]
-    for word in words:
-        if word.lower() == SEPARATOR:
-            pieces.append([])
-        else:
-            pieces[-1].append(word)
-    if not pieces[-1]:
-        pieces.pop()  # the separator may also close the line
-    events = []
-    for number, piece in enumerate(pieces, start=1):
-        if len(piece) != len(SLOTS):
-            found = f"{len(piece)} words in event {number}, {shorten(' '.join(piece))}"
-            raise Malformed(found, f"{len(SLOTS)} words: {' '.join(SLOTS)}")
-        events.append({slot: _word(word) for slot, word in zip(SLOTS, piece, strict=True)})
+    if words and words[-1].upper() == EVENT_TAG:
+        words = words[:-1]  # the tag may also close the line
+    events = [
+        {slot: _word(word) for slot, word in zip(SLOTS, event, strict=True)}
+        for event in (split_events(words) if words else ())
+    ]
     if len(frames) != len(events):
         found = f"{len(events)} events, but {len(frames)} frames on the same line of {frame_name}"
         raise Malformed(found, "a frame for each event")
@@ -94,5 +86,4 @@ def _events(words: list[str], frames: list[str], frame_name: str) -> tuple[Event
 
 
 def _word(word: str) -> str | None:
-    word = word.lower()
-    return None if word in NO_WORD else word
+    return None if word.upper() in NO_WORD else word.lower()

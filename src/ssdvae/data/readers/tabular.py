@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.data.events import Document, Event, document_from_record
-from ssdvae.data.files import Report, open_bytes, text_lines
 from ssdvae.errors import DataError, Malformed, UserError, shorten
+from ssdvae.files import Report, open_bytes, text_lines
 from ssdvae.limits import LINE, Held
 
 # What a column means, and the names it may have, the most telling first: a table that has both

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import IO
 
 from ssdvae.data.events import Document, Event, event_from_text
-from ssdvae.data.files import decoded, lines_of
 from ssdvae.errors import DataError, Malformed
+from ssdvae.files import decode_line, lines_of
 from ssdvae.limits import LINE, Held
 
 
@@ -17,7 +17,7 @@ def read_typed(file: IO[bytes], name: str = "standard input") -> Iterator[Docume
     events: list[Event] = []
     number = 1
     for place, raw in lines_of(file, name):
-        line = decoded(name, place, raw)
+        line = decode_line(name, place, raw)
         if line.strip():
             if not events:
                 document.begin(place)

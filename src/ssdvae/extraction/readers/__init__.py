@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from ssdvae.config import ExtractSettings
-from ssdvae.data.files import Report, check_there
 from ssdvae.errors import UserError
 from ssdvae.extraction.parsed import Parsed, Raw
 from ssdvae.extraction.readers import concrete, conllu, megawika, text
+from ssdvae.files import Report, check_exists
 
 __all__ = ["FORMATS", "Format", "guess_format", "list_files"]
 
@@ -70,7 +70,7 @@ def list_files(sources: Sequence[Path], format: str | None = None) -> list[tuple
         raise UserError(f"no format {format!r}; there are: {', '.join(FORMATS)}")
     files = []
     for source in sources:
-        check_there(source)
+        check_exists(source)
         if not source.is_dir():
             found = [source]
         else:

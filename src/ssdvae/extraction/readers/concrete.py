@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from ssdvae.config import ExtractSettings
-from ssdvae.data.files import DAMAGE, Report, explained, open_bytes
 from ssdvae.errors import DataError, Malformed, not_installed
 from ssdvae.extraction.parsed import Mention, Parsed, Raw
 from ssdvae.extraction.tree import NO_HEAD, Token, Tree
+from ssdvae.files import DAMAGE, Report, open_bytes, translate_os_errors
 from ssdvae.limits import WHOLE, read_whole
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
@@ -45,7 +45,7 @@ def read(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]
         for count, (name, data) in enumerate(_members(path), start=1):
             yield Raw(name, path, count, data)
         return
-    with explained(path, "read"), open_bytes(path) as file, _damage_explained(path):
+    with translate_os_errors(path, "read"), open_bytes(path) as file, _damage_explained(path):
         for count in itertools.count(1):
             stream = _Bounded(file, path, count)
             if not stream.left():
@@ -94,7 +94,7 @@ class _Bounded:
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:
     """The files of an archive."""
-    with explained(path, "read"), _damage_explained(path):
+    with translate_os_errors(path, "read"), _damage_explained(path):
         if path.name.lower().endswith(".zip"):
             with zipfile.ZipFile(path) as packed:
                 for entry in packed.infolist():

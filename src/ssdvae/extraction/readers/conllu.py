@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.config import ExtractSettings
-from ssdvae.data.files import Report, text_lines
 from ssdvae.errors import DataError, not_installed, shorten
 from ssdvae.extraction.parsed import Parsed, Raw, spans_of
 from ssdvae.extraction.tree import NO_HEAD, Token, Tree
+from ssdvae.files import Report, text_lines
 from ssdvae.limits import LINE, Held
 
 COLUMNS = 10

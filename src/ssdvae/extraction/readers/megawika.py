@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.config import ExtractSettings
-from ssdvae.data.files import Report
 from ssdvae.errors import DataError, Malformed, shorten
 from ssdvae.extraction.parsed import Mention, Parsed, Raw, spans_of
 from ssdvae.extraction.readers.text import json_records, parse_text
+from ssdvae.files import Report
 
 
 def read(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]:

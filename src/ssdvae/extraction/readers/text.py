@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.config import ExtractSettings
-from ssdvae.data.files import Report, text_lines
 from ssdvae.data.readers.tabular import COLUMNS, Row, csv_rows, parquet_rows
 from ssdvae.errors import DataError, UserError, not_installed, shorten
 from ssdvae.extraction.parsed import Parsed, Raw
 from ssdvae.extraction.tree import NO_HEAD, Token, Tree
+from ssdvae.files import Report, text_lines
 from ssdvae.limits import Held
 
 # Finding documents.

@@ -1,0 +1,63 @@
+"""The frames that a model infers, batch by batch: what all analyses begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
+
+import torch
+
+from ssdvae.config import ExplainSettings
+from ssdvae.data.batches import Batch, collate, in_order
+from ssdvae.data.corpus import Documents
+from ssdvae.errors import UserError
+from ssdvae.models.base import Beliefs, EventModel
+
+Tick = Callable[[int], None]
+Result = TypeVar("Result", covariant=True)
+
+
+def no_tick(documents: int) -> None:
+    """For nobody who waits."""
+
+
+def infer_frames(model: EventModel, batch: Batch) -> Beliefs:
+    """The frames of each document; a ``UserError`` from a model that has none."""
+    with torch.no_grad():
+        beliefs = model.infer(batch)
+    if beliefs is None or not beliefs.frames:
+        what = "has no latent variables" if beliefs is None else "has latent variables that are no frames"
+        raise UserError(f"{model.config.model} {what}: there are no frames to look at")
+    return beliefs
+
+
+class Sums(Protocol[Result]):
+    """Something that is summed over a split, whose size does not depend on the number of documents."""
+
+    def add(self, beliefs: Beliefs, batch: Batch) -> None: ...
+
+    def result(self) -> Result: ...
+
+
+def accumulate_over_split(
+    sums: Callable[[EventModel], Sums[Result]],
+    model: EventModel,
+    documents: Documents,
+    settings: ExplainSettings | None,
+    tick: Tick,
+) -> Result:
+    """The sums over all documents, with no frame observed."""
+    total = sums(model)
+    for beliefs, batch in frame_beliefs(model, documents, (settings or ExplainSettings()).batch, tick):
+        total.add(beliefs, batch)
+    return total.result()
+
+
+def frame_beliefs(
+    model: EventModel, documents: Documents, batch: int, tick: Tick = no_tick
+) -> Iterator[tuple[Beliefs, Batch]]:
+    """The frames of a split, with no frame observed; ``batch`` documents at a time."""
+    for rows in in_order(len(documents), batch):
+        some = collate(documents, rows).to(model.device)
+        yield infer_frames(model, some), some
+        tick(len(some))

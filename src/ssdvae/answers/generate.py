@@ -1,0 +1,194 @@
+"""Scripts from a seed, or from nothing: what could have happened next.
+
+The frames of the whole script are rolled out after reading the seed, as in the paper, or drawn from the
+prior; then the words follow one by one, each given the seed, the frames, and the words before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ssdvae.answers.decoding import Choose, forbidden, sampling, searching
+from ssdvae.answers.infer import infer_documents, to_batch
+from ssdvae.config import GenerateSettings
+from ssdvae.data.batches import Batch, Noise, generator, in_order
+from ssdvae.data.events import Document, Event
+from ssdvae.errors import UserError
+from ssdvae.models.base import EventModel
+from ssdvae.models.decoder import Plan
+from ssdvae.models.latent import Sampler, exact, mode
+
+
+@dataclass(frozen=True)
+class ScriptEvent:
+    """An event with the frame that it was made from, and the one inferred when the script is read again.
+
+    Both are None in a model without frames.
+    """
+
+    event: Event
+    planned: str | None
+    inferred: str | None
+    probability: float | None  # of the inferred frame
+
+
+@dataclass(frozen=True)
+class Script:
+    """The seed, and what was generated after it.
+
+    ``log_prob`` is that of the generated words, given the seed and the planned frames: the model's own,
+    whatever was forbidden and however they were drawn.
+    """
+
+    events: tuple[ScriptEvent, ...]
+    seeds: int
+    log_prob: float
+
+    def to_record(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"log_prob": self.log_prob, "seeds": self.seeds, "events": [asdict(e) for e in self.events]}
+
+
+@torch.no_grad()
+def generate(
+    model: EventModel,
+    settings: GenerateSettings | None = None,
+    *,
+    seed_events: Sequence[Event] = (),
+    frames: Sequence[str | None] = (),
+) -> list[Script]:
+    """Scripts that begin with the seed, the likeliest first; without a seed, such as the model thinks of.
+
+    ``frames`` are those of the events after the seed, None where one is left to the model. They are observed
+    as in training: likelier, not certain. The frames of the seed events themselves are not looked at.
+    """
+    settings = settings or GenerateSettings()
+    seed, observed = _seed(model, settings, seed_events, frames)
+    written: list[Written] = []
+    if settings.method == "sample":
+        for rows in in_order(settings.scripts, settings.batch):
+            # The numbers of a script do not depend on how many others are drawn at once.
+            mine = slice(int(rows[0]), int(rows[-1]) + 1)
+            for_frames, for_words = (
+                Noise(generator(settings.seed, "generate", purpose), settings.scripts, mine)
+                for purpose in ("frames", "words")
+            )
+            draw = partial(_draw, model, exact, for_frames)
+            plan = _plan(model, seed, observed, len(rows), exact, for_frames)
+            written.append(_write(model, settings, seed, plan, draw, sampling(settings, for_words.uniform)))
+    else:
+        unused = Noise(torch.Generator(), 1)
+        plan = _plan(model, seed, observed, 1, mode, unused)
+        beam = settings.beam if settings.method == "beam" else 1
+        written.append(
+            _write(model, settings, seed, plan, partial(_draw, model, mode, unused), searching(beam))
+        )
+    scripts = [script for part in written for script in _scripts(model, seed_events, part)]
+    return sorted(scripts, key=lambda script: -script.log_prob)[: settings.scripts]
+
+
+def _seed(
+    model: EventModel, settings: GenerateSettings, events: Sequence[Event], frames: Sequence[str | None]
+) -> tuple[Batch, Int[Tensor, "1 N"]]:
+    """The seed in numbers, and the frames that are observed in the whole script."""
+    if not events and frames:
+        raise UserError("frames are given to what follows a seed event, and there is none")
+    if len(frames) > settings.events:
+        raise UserError(f"found {len(frames)} frames for the {settings.events} events after the seed")
+    observed = torch.full((1, len(events) + settings.events), -1)
+    for place, name in enumerate(frames, start=len(events)):
+        if name is not None:
+            observed[0, place] = model.frames.find(name, "frame")
+    return to_batch(model, [Document("seed", tuple(events))]), observed.to(model.device)
+
+
+def _plan(
+    model: EventModel, seed: Batch, observed: Int[Tensor, "1 N"], size: int, sampler: Sampler, noise: Noise
+) -> Plan:
+    """The latent variables of ``size`` scripts."""
+    observed = observed.expand(size, -1)
+    if not seed.mask.shape[1]:
+        return model.plan_from_prior(size, observed.shape[1], sampler, noise)
+    plan = model.plan(
+        _copies(seed, size), observed, torch.ones_like(observed, dtype=torch.bool), sampler, noise
+    )
+    if plan.frames is None and (observed >= 0).any():
+        raise UserError(f"{model.config.model} has no frames that could be given to it")
+    return plan
+
+
+def _draw(model: EventModel, sampler: Sampler, noise: Noise, plan: Plan, state: Tensor) -> Plan:
+    return model.extend_plan(plan, state, sampler, noise)
+
+
+def _copies(batch: Batch, size: int) -> Batch:
+    return Batch(**{name: value.expand(size, *value.shape[1:]) for name, value in vars(batch).items()})
+
+
+@dataclass(frozen=True)
+class Written:
+    """Scripts in numbers."""
+
+    tokens: Int[Tensor, "R N 4"]
+    plan: Plan
+    log_p: Float[Tensor, " R"]
+
+
+def _write(
+    model: EventModel,
+    settings: GenerateSettings,
+    seed: Batch,
+    plan: Plan,
+    draw: Callable[[Plan, Tensor], Plan],
+    choose: Choose,
+) -> Written:
+    """The words of each script, one after another; ``draw`` adds frames that wait for the words before."""
+    seeds = _copies(seed, len(plan.mask))
+    state, tokens = model.begin(seeds, plan), seeds.tokens
+    plan = plan.after(seeds.mask.shape[1])
+    total = torch.zeros(len(tokens), dtype=torch.float64, device=tokens.device)
+    for _ in range(settings.events):
+        plan, words = draw(plan, state), tokens.new_zeros(len(tokens), 0)  # of the event being written
+        for slot in range(4):
+            log_p, state = model.next_word(state, plan, words[:, -1] if slot else None, slot)
+            log_p = log_p.double().masked_fill(
+                forbidden(tokens, words, model.vocabulary, settings), -torch.inf
+            )
+            if not (log_p > -torch.inf).any(1).all():
+                raise UserError("no word is left that would repeat no event: let the script be shorter")
+            rows, word = choose(log_p, total)
+            total = total[rows] + log_p[rows, word]
+            state, plan, tokens = state[:, rows].contiguous(), plan.rows(rows), tokens[rows]
+            words = torch.cat([words[rows], word[:, None]], dim=1)
+        _, state = model.next_word(state, plan, words[:, -1], 4)
+        plan = plan.after(1)
+        tokens = torch.cat([tokens, words[:, None]], dim=1)
+    return Written(tokens, plan, total)
+
+
+def _scripts(model: EventModel, seed: Sequence[Event], written: Written) -> list[Script]:
+    """Words and frames by their names; where there are frames, every script is read once more."""
+    names, frames = model.vocabulary.name, written.plan.frames
+    documents = [
+        Document("script", (*seed, *(Event.of_words([*map(names, words)]) for words in script)))
+        for script in written.tokens[:, len(seed) :].tolist()
+    ]
+    if frames is None:
+        events = [tuple(ScriptEvent(event, None, None, None) for event in d.events) for d in documents]
+    else:
+        events = [
+            tuple(
+                ScriptEvent(read.event, model.frames.name(frame), read.frame, read.probability)
+                for read, frame in zip(document.events, planned, strict=True)
+            )
+            for document, planned in zip(infer_documents(model, documents), frames.tolist(), strict=True)
+        ]
+    scores = written.log_p.tolist()
+    return [Script(script, len(seed), log_p) for script, log_p in zip(events, scores, strict=True)]

@@ -1,0 +1,1 @@
+"""The command line: flags, printing, progress on a terminal. No logic."""

@@ -1,0 +1,396 @@
+"""Reading and writing files so that a mistake names its place and a crash leaves no half-written file."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import errno
+import gzip
+import hashlib
+import io
+import itertools
+import json
+import logging
+import lzma
+import os
+import re
+import shutil
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from ssdvae.errors import DataError, Malformed, UserError, shorten
+from ssdvae.limits import LINE, Limit, read_whole
+
+logger = logging.getLogger(__name__)
+
+AnyPath = str | os.PathLike[str]
+
+Report = Callable[[DataError], None]
+"""What is told of each bad line. It raises, or returns and the reading goes on with the next line.
+
+Only for what can be passed over: a file that is damaged as a whole always raises.
+"""
+
+BOM = b"\xef\xbb\xbf"
+
+# errno: what is wrong, and what to do about it.
+REASONS = {
+    errno.ENOENT: ("there is no such file or folder", "check the spelling"),
+    errno.ENOTDIR: ("a part of this path is a file, not a folder", "check the spelling"),
+    errno.EISDIR: ("it is a folder", "name a file in it"),
+    errno.EACCES: ("you have no permission", "change the permissions (chmod), or choose another place"),
+    errno.EPERM: ("you have no permission", "change the permissions (chmod), or choose another place"),
+    errno.ELOOP: ("it is a link that leads back to itself", "make the link anew, or name the file itself"),
+    errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
+    errno.EROFS: ("the disk is read-only", "choose another place"),
+    errno.ENOSPC: ("the disk is full", "free some space, or choose another place"),
+    errno.EDQUOT: ("your disk quota is used up", "free some space, or choose another place"),
+}
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+"""What a file system says that cannot lock files."""
+
+# What gzip and zipfile raise for data that are cut short or altered.
+DAMAGE = (
+    EOFError,
+    gzip.BadGzipFile,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    RuntimeError,  # a password is needed, or (NotImplementedError) an unknown compression
+    ValueError,
+    OverflowError,
+)
+
+
+class Busy(UserError):
+    """Another process is at it."""
+
+
+def stop_at_first_error(error: DataError) -> None:
+    """The report that stops at the first bad line."""
+    raise error
+
+
+@contextlib.contextmanager
+def translate_os_errors(path: AnyPath, action: str) -> Iterator[None]:
+    """Turn what the operating system says about ``path`` into a ``UserError``; ``action`` is a verb."""
+    try:
+        yield
+    except OSError as error:
+        raise _explanation(error, Path(path), action) from error
+    except ValueError as error:
+        if not str(error).startswith("embedded null"):
+            raise
+        raise UserError(f"cannot {action} {path!r}: a name cannot have a NUL character") from error
+
+
+def check_exists(path: AnyPath) -> None:
+    """Say that a path does not exist before anything is said about what it should hold."""
+    with translate_os_errors(path, "read"):
+        os.stat(path)
+
+
+def _explanation(error: OSError, path: Path, action: str) -> UserError:
+    what, hint = REASONS.get(error.errno or 0, (error.strerror or str(error), ""))
+    if error.errno == errno.ENOENT:
+        with contextlib.suppress(OSError):
+            near = difflib.get_close_matches(path.name, os.listdir(path.parent), n=3)
+            hint = f"did you mean {' or '.join(near)}?" if near else hint
+    return UserError(f"cannot {action} {path}: {what}" + (f"\n{hint}" if hint else ""))
+
+
+def lock(file: IO[Any], busy: str | None) -> None:
+    """Hold a file while it is open, here or in a process that inherits it.
+
+    If it is held already, ``busy`` is said; without it, this one waits. The lock goes with its process,
+    however that ends: nobody has to clear it away.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not a Unix: two at once are not noticed
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy is not None else 0))
+    except BlockingIOError as error:
+        raise Busy(busy or "") from error
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        logger.warning("the disk of %s has no locks: two processes at once are not noticed", file.name)
+
+
+@contextlib.contextmanager
+def held(path: Path, busy: str | None) -> Iterator[None]:
+    """Hold a lock file that is there only while it is held; what a killed process left is not in the way.
+
+    ``busy`` is said if another process has it; without it, this one waits.
+    """
+    with contextlib.ExitStack() as stack:
+        with translate_os_errors(path, "write"):
+            stack.enter_context(_held(path, busy))
+        yield
+
+
+@contextlib.contextmanager
+def _held(path: Path, busy: str | None) -> Iterator[None]:
+    while True:
+        with open(path, "a") as file:
+            lock(file, busy)
+            # The one before may have removed the file since it was opened: then nobody else looks at it.
+            if not (path.exists() and os.path.samestat(os.fstat(file.fileno()), os.stat(path))):
+                continue
+            try:
+                yield
+            finally:
+                # While it is still held, so that it is ours.
+                _remove(path.unlink)
+            return
+
+
+def _remove(removing: Callable[[], None]) -> None:
+    """What is gone already, or not empty, or not ours to remove, stays as it is."""
+    with contextlib.suppress(OSError):
+        removing()
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill. It gets its name when it is complete; if that fails, nothing is left of it."""
+    temporary, locked = (path.with_name(f".{path.name}.{kind}") for kind in ("tmp", "lock"))
+    with contextlib.ExitStack() as stack:
+        with translate_os_errors(path, "write"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(
+                held(locked, f"another process is making {path}\nwait for it, or choose another --out")
+            )
+            stack.callback(shutil.rmtree, temporary, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir()
+        yield temporary
+        with translate_os_errors(path, "write"):
+            temporary.rename(path)
+
+
+def open_bytes(path: AnyPath, archives: bool = False) -> IO[bytes]:
+    """A file for reading, unpacked where its name ends in .gz (or .zip, if ``archives``)."""
+    name = str(path).lower()
+    with translate_os_errors(path, "read"):
+        if name.endswith(".gz"):
+            # GzipFile finds lines in Python, BufferedReader in C.
+            return io.BufferedReader(gzip.open(path, "rb"))
+        if archives and name.endswith(".zip"):
+            return _open_zip(path)
+        return open(path, "rb")
+
+
+def _open_zip(path: AnyPath) -> IO[bytes]:
+    """The one member of an archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [name for name in archive.namelist() if not name.endswith("/")]
+            if len(members) == 1:
+                # The member keeps the file open after the archive itself is closed.
+                return io.BufferedReader(archive.open(members[0]))  # type: ignore[type-var]  # a raw stream in all but name
+    except DAMAGE as error:
+        raise _damaged(path, None, error) from error
+    listed = ", ".join(members[:10]) + (", …" if len(members) > 10 else "")
+    hint = "unpack the archive and name the file that you mean"
+    raise DataError(path, None, f"{len(members)} files ({listed})", "one file in the archive", hint)
+
+
+def _damaged(path: AnyPath, line: int | None, error: Exception) -> DataError:
+    kind = "a zip archive" if str(path).lower().endswith(".zip") else "a gz file"
+    why = str(error) or type(error).__name__
+    hint = "the file is cut short, damaged or misnamed: make or download it again"
+    return DataError(path, line, f"compressed data that cannot be read ({why})", f"the whole of {kind}", hint)
+
+
+def byte_lines(path: AnyPath, archives: bool = False) -> Iterator[tuple[int, bytes]]:
+    """Each line with its number, from 1, and its line end; a byte order mark is taken off."""
+    with translate_os_errors(path, "read"), open_bytes(path, archives) as file:
+        yield from lines_of(file, path)
+
+
+def lines_of(file: IO[bytes], path: AnyPath, limit: Limit = LINE) -> Iterator[tuple[int, bytes]]:
+    """The same of a file that is open; ``path`` is its name in messages."""
+    number, most = 0, limit.bytes
+    try:
+        while line := file.readline(most + 1):
+            number += 1
+            if len(line) > most:
+                raise limit.error(path, number, "a line")
+            yield number, line.removeprefix(BOM) if number == 1 else line
+    except DAMAGE as error:
+        raise _damaged(path, number + 1, error) from error
+
+
+def decode_line(path: AnyPath, number: int, line: bytes) -> str:
+    """The text of a line of ``byte_lines``."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        found = f"the byte 0x{line[error.start]:02x} at place {error.start + 1}, which is not UTF-8"
+        packed = number == 1 and line.startswith(b"\x1f\x8b")
+        hint = "is it compressed? then its name must end in .gz" if packed else "save the file as UTF-8"
+        raise DataError(path, number, found, "text in UTF-8", hint) from error
+
+
+def text_lines(path: AnyPath, report: Report = stop_at_first_error) -> Iterator[tuple[int, str]]:
+    """Each line of a UTF-8 file with its number, from 1, and its line end.
+
+    Decoding line by line, not the file as a whole, is what lets one bad line be named and passed over.
+    """
+    for number, line in byte_lines(path):
+        try:
+            text = decode_line(path, number, line)
+        except DataError as error:
+            report(error)
+        else:
+            yield number, text
+
+
+@contextlib.contextmanager
+def open_text_for_writing(path: AnyPath) -> Iterator[IO[str]]:
+    """A UTF-8 file for writing, compressed where its name ends in .gz."""
+    with contextlib.ExitStack() as stack:
+        file: IO[bytes] = stack.enter_context(open(path, "wb"))
+        if str(path).lower().endswith(".gz"):
+            # No name and no time in the header: the same text gives the same bytes.
+            packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
+            file = stack.enter_context(packed)  # type: ignore[arg-type]  # GzipFile is no IO[bytes] to mypy
+        yield stack.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
+
+
+def _umask() -> int:
+    """The permissions that new files do not get. It can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+@contextlib.contextmanager
+def atomic_write(path: AnyPath) -> Iterator[Path]:
+    """Write the file at the path this yields; it takes the place of ``path`` only if all goes well.
+
+    The temporary file has the same suffix (which tells writers whether to compress). It stands in a folder
+    beside ``path`` (a rename must not cross disks) that the next writer of ``path`` finds by its name: what
+    a killed process left is removed then, also what libraries made there under names of their own. Of two
+    that write at once, each has a folder, and the last to finish wins. After an exception ``path`` is as it
+    was before.
+    """
+    path = Path(path)
+    with contextlib.ExitStack() as stack:
+        with translate_os_errors(path, "write"):
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+            if path.exists() and not path.is_file():
+                # /dev/null and pipes are written to, never replaced.
+                yield path
+                return
+            # A link goes on pointing to the file, which gets the new content.
+            target = Path(os.path.realpath(path))
+            # As the file has them, or as any new file would: some writers make theirs for the owner alone.
+            permissions = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+            # Made at once: a folder that cannot be written to is better known before the work than after.
+            temporary = stack.enter_context(_own_folder(target)) / f"new{target.suffix}"
+            temporary.touch(exist_ok=False)
+        try:
+            yield temporary
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
+            os.chmod(temporary, permissions)
+            os.replace(temporary, target)
+        except OSError as error:
+            # An error that names some other file is about what the caller reads, not about this one.
+            if error.filename not in (None, str(temporary), temporary):
+                raise
+            raise _explanation(error, path, "write") from error
+        except Exception as error:
+            # Writers not made in Python (safetensors) wrap the system's error in one of their own.
+            if os.strerror(errno.ENOSPC) not in str(error):
+                raise
+            full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise _explanation(full, path, "write") from error
+        _sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def _own_folder(target: Path) -> Iterator[Path]:
+    """A folder for what is to become ``target``; those that killed processes left are removed.
+
+    The names are .NAME.0.tmp, .NAME.1.tmp, …: as many as there are writers at once.
+    """
+    name = f".{target.name[:50]}."
+    with contextlib.ExitStack() as stack:
+        for number in itertools.count():
+            folder = target.with_name(f"{name}{number}.tmp")
+            with contextlib.suppress(Busy):
+                stack.enter_context(_held_folder(folder))
+                break
+        for other in os.listdir(target.parent):
+            if re.fullmatch(re.escape(name) + r"\d+\.tmp", other) and other != folder.name:
+                with contextlib.suppress(Busy), _held_folder(target.with_name(other)):
+                    pass
+        yield folder
+
+
+@contextlib.contextmanager
+def _held_folder(folder: Path) -> Iterator[None]:
+    """Hold a folder, empty but for its lock; in the end it is removed."""
+    locked = folder / "lock"
+    with contextlib.ExitStack() as stack:
+        stack.callback(_remove, folder.rmdir)
+        while True:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder)
+            # Whoever had it may be removing it at this very moment.
+            with contextlib.suppress(FileNotFoundError):
+                stack.enter_context(_held(locked, f"another process is writing to {folder}"))
+                break
+        stack.callback(_empty, folder, but=locked)
+        _empty(folder, but=locked)
+        yield
+
+
+def _empty(folder: Path, but: Path) -> None:
+    for path in folder.iterdir():
+        if path != but:
+            _remove(path.unlink)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last through a power cut, on systems that can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sha256(path: AnyPath) -> str:
+    """The fingerprint of a file, in hexadecimal."""
+    with translate_os_errors(path, "read"), open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_json(path: Path, kind: type, expected: str) -> Any:
+    """The JSON value of a file."""
+    try:
+        with translate_os_errors(path, "read"), open_bytes(path) as file:
+            value = json.loads(read_whole(file, path))
+        if not isinstance(value, kind):
+            raise Malformed(shorten(value), expected)
+    except Malformed as error:
+        raise DataError(path, None, error.found, error.expected) from error
+    except RecursionError as error:
+        raise DataError(path, None, "brackets within brackets, too deep to read", expected) from error
+    except DAMAGE as error:
+        raise DataError(path, None, str(error) or type(error).__name__, expected) from error
+    return value

@@ -1,0 +1,208 @@
+"""``ssdvae reproduce``: from a corpus to the paper's tables and what becomes of its claims."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ssdvae.cli.console import say
+from ssdvae.config import EvaluateSettings, ReproduceSettings, TrainSettings
+from ssdvae.data.cloze import read_cloze
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.single import single_events
+from ssdvae.errors import UserError
+from ssdvae.files import atomic_write, check_exists, sha256
+from ssdvae.paper.claims import Evidence, Verdict, verdicts
+from ssdvae.paper.figures import SOURCE
+from ssdvae.paper.grid import TARGETS, Cell, grid
+from ssdvae.paper.job import Job, Wanted
+from ssdvae.paper.measured import read_measured
+from ssdvae.paper.progress import Progress
+from ssdvae.paper.render import FORMATS, Table, html
+from ssdvae.paper.sweep import environments, exclusive_lock, sweep
+from ssdvae.paper.tables import Context, all_tables
+from ssdvae.report.figures import learning_curves
+from ssdvae.report.html import join
+from ssdvae.report.overview import data_table, runs_table
+from ssdvae.report.page import Section, write_page
+from ssdvae.report.runs import read_runs
+from ssdvae.runs import Run
+
+HARMLESS = ("save_minutes", "record_steps", "tensorboard")
+"""Settings of a run that change nothing of what it learns."""
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """What a sweep leaves: the tables are in ``folder``, with the page about them."""
+
+    folder: Path
+    tables: list[Table]
+    verdicts: list[Verdict]
+
+
+def reproduce(
+    what: str,
+    corpus: Corpus,
+    out: Path,
+    settings: ReproduceSettings,
+    training: TrainSettings,
+    measuring: EvaluateSettings,
+) -> Reproduced:
+    """Make the runs behind some tables, as far as they are not there, and then the tables."""
+    if what not in TARGETS:
+        raise UserError(f"no table {what!r}; there are: {', '.join(TARGETS)}")
+    names = _possible(TARGETS[what], corpus, settings)
+    cells = grid(names, settings)
+    if training.vectors is not None:
+        check_exists(training.vectors)
+    if "cloze" in names:
+        for path in settings.cloze_files.values():
+            read_cloze(path)  # better now than after the training
+    with exclusive_lock(out) as lock:
+        single = out / "single-events"
+        corpora = {False: corpus}
+        if any(cell.row.single for cell in cells) or single.exists():
+            corpora[True] = single_events(corpus, single)
+        prepared = _Prepared(corpora, out, settings, training, measuring)
+        jobs = prepared.jobs(cells)
+        for job in jobs.values():
+            refuse_if_other(job)
+        left = {cell: job for cell, job in jobs.items() if not job.finished()}
+        # What an earlier sweep has left for other tables speaks for or against the claims, too.
+        known = prepared.jobs(cell for cell in grid(TARGETS["all"], settings) if cell.row.single in corpora)
+        known = {cell: job for cell, job in known.items() if not differences(job)}
+        outcome = _Outcome(names, known, out, Context(settings, training, corpus))
+        failed: dict[Cell, str] = {}
+        if left:
+            places = environments(settings.jobs, len(left))
+            progress = Progress(left, [cell for cell in jobs if cell not in left], len(places))
+            failed = sweep(left, out / "logs", places, lock, progress, outcome.write_tables)
+        result = outcome.write_tables()
+        outcome.write_page(result)
+    if failed:
+        many = f"{len(failed)} of {len(jobs)} cells failed; the tables are without them"
+        raise UserError("\n".join([*failed.values(), many]))
+    return result
+
+
+def _possible(tables: Sequence[str], corpus: Corpus, settings: ReproduceSettings) -> list[str]:
+    """The tables without that of the cloze, if there are no items and it is only one of many."""
+    if "cloze" in tables and not corpus.has_cloze(settings.split) and not settings.cloze_files:
+        if len(tables) == 1:
+            corpus.cloze(settings.split)  # which says what to do
+        say(f"{corpus.folder} has no cloze items for the split {settings.split!r}: that table is left out")
+        return [table for table in tables if table != "cloze"]
+    return list(tables)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What it takes to make a job of a cell."""
+
+    corpora: Mapping[bool, Corpus]  # that of documents and, where it is needed, that of single events
+    out: Path
+    settings: ReproduceSettings
+    training: TrainSettings
+    measuring: EvaluateSettings
+
+    def jobs(self, cells: Iterable[Cell]) -> dict[Cell, Job]:
+        files = {path: sha256(path) for path in self.settings.cloze_files.values()}
+        measuring = dataclasses.replace(self.measuring, split=self.settings.split, cloze=None)
+        return {
+            cell: Job(
+                self.out / "runs" / cell.name,
+                self.corpora[cell.row.single].folder.resolve(),
+                cell.row.settings(self.training, cell.seed),
+                measuring,
+                tuple(self._wanted(cell, files)),
+            )
+            for cell in cells
+        }
+
+    def _wanted(self, cell: Cell, files: Mapping[Path, str]) -> Iterator[Wanted]:
+        corpus, split = self.corpora[cell.row.single], self.settings.split
+        digests = corpus.manifest["sha256"]
+        for task in sorted(cell.tasks):
+            if task != "cloze":
+                yield Wanted(task, digests[f"{split}.arrow"])
+                continue
+            if corpus.has_cloze(split):
+                yield Wanted(task, digests[f"cloze/{split}.txt"])
+            for path, digest in files.items():
+                yield Wanted(task, digest, path)
+
+
+def differences(job: Job) -> list[str]:
+    """In what a run that is there is not the cell that is asked for."""
+    run = Run(job.run)
+    if not run.config_path.is_file():
+        return []
+    _, made = run.config()
+    asked = job.training.to_dict()
+    if job.training.embedding is None:
+        # Decided when the run begins: that of the vectors, or the default.
+        asked["embedding"] = made.embedding if job.training.vectors else job.training.word_width
+    found = [
+        f"{name} is {_shown(value)} there and {_shown(asked[name])} here"
+        for name, value in made.to_dict().items()
+        if name not in HARMLESS and _shown(value) != _shown(asked[name])
+    ]
+    fingerprint = run.state().corpus
+    if fingerprint and fingerprint != Corpus(job.corpus).fingerprint:
+        found.append("it was trained on another corpus")
+    return found
+
+
+def refuse_if_other(job: Job) -> None:
+    """A run that was made with other settings, or on another corpus, is never taken for the cell."""
+    if found := differences(job):
+        raise UserError(
+            f"{job.run} was made with other settings: {'; '.join(found)}\n"
+            "ask for the same, choose another --out, or remove that folder"
+        )
+
+
+def _shown(value: Any) -> str:
+    """Of a path, the name: a folder that was moved has the same vectors."""
+    return Path(value).name if isinstance(value, str) else str(value)
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What is made of the cells that are finished."""
+
+    names: Sequence[str]
+    jobs: Mapping[Cell, Job]
+    out: Path
+    context: Context
+
+    def write_tables(self) -> Reproduced:
+        """Write all tables, of whatever is finished."""
+        settings = self.context.settings
+        measured = read_measured(self.jobs, settings.cloze_files)
+        found = verdicts(Evidence(measured, settings.observed, self.context.cloze))
+        tables = all_tables(self.names, measured, found, self.context)
+        folder = self.out / "tables"
+        folder.mkdir(exist_ok=True)
+        for table in tables:
+            for suffix, text in FORMATS:
+                with atomic_write(folder / f"{table.name}{suffix}") as path:
+                    path.write_text(text(table), encoding="utf-8")
+        return Reproduced(self.out, tables, found)
+
+    def write_page(self, result: Reproduced) -> None:
+        """The same tables as a page, with the runs and one curve for each row."""
+        sections: list[Section] = [(table.name, table.title, html(table)) for table in result.tables]
+        made = {cell: job.run for cell, job in self.jobs.items() if Run(job.run).state().finished}
+        if made:
+            first = [run for cell, run in made.items() if cell.seed == 1 and not cell.row.single]
+            runs = read_runs(list(made.values()))
+            if first:
+                sections.append(("learning", "Learning curves, seed 1", learning_curves(read_runs(first))))
+            sections.append(("runs", "Runs and data", join([data_table(runs), runs_table(runs)])))
+        lead = f"The tables of {SOURCE}, and what our runs say of its claims. {self.context.setup}"
+        write_page(self.out / "report.html", "The paper, run anew", lead, sections)

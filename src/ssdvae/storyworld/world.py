@@ -1,0 +1,307 @@
+"""Storyworld: a corpus inside the package whose exact distribution is known.
+
+A model of it can be measured against the best that any model could do. The generative story, with the
+content of ``storyworld.txt`` (which explains its own format; ``worldtext`` reads it):
+
+    scenario        s ~ weights
+    filler          c_r ~ pool(r), for each role r of s, once per document and independently
+    state           z_1 ~ start(s),  z_m ~ transition(s, z_{m-1})
+    event m         verb, subj, obj, mod, independent given (s, z_m, c):
+      verb          ~ p(verb | frame(z_m)), or as the scenario has it
+      subj, obj     ~ p(· | s, z_m): plain words, the missing word, or the mention of a role
+      mod           ~ p(mod | s, z_m)
+    mention of r    its filler's name (.2), a noun of the role (.45) or a pronoun (.35)
+
+A state is one step of the scenario or of the coda, and has one frame; a scenario has a frame at most once,
+and the coda, a shared chain of general frames, takes over where a scenario has no more to tell. So the
+chain never ends: the number of events M is uniform on 4 … 8 and independent of everything else, and the
+first k events of a document are distributed as a document of length k.
+
+The probability of the words is a sum over scenarios, fillers and chains,
+
+    p(w) = Σ_s p(s) Σ_c Π_r p(c_r) Σ_z Π_m p(z_m | z_{m-1}, s) p(w_m | z_m, c, s).
+
+The sum over chains is the forward algorithm. In the sum over fillers, all names of a pool that do not occur
+in the document give each of its words the same probability, so they are one candidate with their total mass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssdvae.data.events import MISSING, SLOTS, Document, Event, Words
+from ssdvae.storyworld.text import Choice, Plot, Role, read_plots
+
+Array = NDArray[np.float64]
+
+LENGTHS = range(4, 9)
+"""The numbers of events of a document, all equally likely."""
+
+SHARES = {"name": 0.2, "noun": 0.45, "pronoun": 0.35}
+"""How a role is mentioned; where a pool has no pronoun, the other two in proportion."""
+
+SUBJ, OBJ = SLOTS.index("subj"), SLOTS.index("obj")
+
+
+class Scenario:
+    """A plot at work: what it can tell, and how probable it finds a telling of it."""
+
+    def __init__(self, plot: Plot) -> None:
+        self.name, self.prior, self.roles = plot.name, plot.prior, plot.roles
+        self.start, self.states, self.then = plot.start, plot.states, plot.then
+        self.frames = [step.frame for step in self.states]
+        self._by_name = {name: _by_name(role) for name, role in self.roles.items()}
+        self._otherwise = {
+            (name, slot): _otherwise(role, slot) for name, role in self.roles.items() for slot in (SUBJ, OBJ)
+        }
+        self._tabulate()
+
+    def tell(self, rng: np.random.Generator) -> tuple[Event, ...]:
+        """A document, forwards through the generative story."""
+        length = LENGTHS[int(len(LENGTHS) * rng.random())]
+        fillers = {name: role.pool.names.draw(rng) for name, role in self.roles.items()}
+        state, events = self.start.draw(rng), []
+        for _ in range(length):
+            step = self.states[state]
+            drawn = [choice.draw(rng) for choice in step.slots]
+            verb, *rest = (self._say(word, slot, fillers, rng) for slot, word in enumerate(drawn))
+            subj, obj, mod = (None if word == MISSING else word for word in rest)
+            events.append(Event(verb, subj, obj, mod, step.frame))
+            state = self.then[state].draw(rng)
+        return tuple(events)
+
+    def _say(self, word: str, slot: int, fillers: Mapping[str, str], rng: np.random.Generator) -> str:
+        if not word.startswith("@"):
+            return word
+        role = word[1:]
+        by_name = rng.random() < self._by_name[role]
+        return fillers[role] if by_name else self._otherwise[role, slot].draw(rng)
+
+    def _tabulate(self) -> None:
+        """The story in arrays. V words with row 0 for those unknown here, S states, R roles:
+
+        plain[slot]     [V, S]  p(the word itself | state)
+        mention[slot]   [S, R]  p(a mention of the role | state)
+        unnamed[slot]   [V, R]  p(word, not by name | mention of the role)
+        pool            [V, R]  p(the role's filler has this name)
+        named           [R]     p(by name | mention of the role)
+        first           [S]     p(the first state)
+        transition      [S, S]  p(the next state | state)
+        able[slot]      word → the set of states, as bits, that can say it there
+        """
+        words = [w for step in self.states for choice in step.slots for w in choice.probs if w[0] != "@"]
+        for name, role in self.roles.items():
+            words += role.pool.names.probs
+            words += [word for slot in (SUBJ, OBJ) for word in self._otherwise[name, slot].probs]
+        self.index = {word: row for row, word in enumerate(dict.fromkeys(words), start=1)}
+        V, S, R = len(self.index) + 1, len(self.states), len(self.roles)
+        number = {name: r for r, name in enumerate(self.roles)}
+
+        self.first, self.transition = np.zeros(S), np.zeros((S, S))
+        for state, prob in self.start.probs.items():
+            self.first[state] = prob
+        for s, then in enumerate(self.then):
+            for state, prob in then.probs.items():
+                self.transition[s, state] = prob
+
+        self.plain, self.mention = np.zeros((4, V, S)), np.zeros((4, S, R))
+        for s, step in enumerate(self.states):
+            for slot, choice in enumerate(step.slots):
+                for word, prob in choice.probs.items():
+                    if word[0] == "@":
+                        self.mention[slot, s, number[word[1:]]] = prob
+                    else:
+                        self.plain[slot, self.index[word], s] = prob
+
+        self.named = np.array(list(self._by_name.values()))
+        self.pool, self.unnamed = np.zeros((V, R)), np.zeros((4, V, R))
+        for name, r in number.items():
+            for word, prob in self.roles[name].pool.names.probs.items():
+                self.pool[self.index[word], r] = prob
+            for slot in (SUBJ, OBJ):
+                for word, prob in self._otherwise[name, slot].probs.items():
+                    self.unnamed[slot, self.index[word], r] = (1 - self.named[r]) * prob
+
+        likely = self.word_probs() > 0
+        self.able = [
+            {word: sum(1 << int(s) for s in np.flatnonzero(can[row])) for word, row in self.index.items()}
+            for can in likely
+        ]
+
+    def word_probs(self) -> Array:
+        """p(word in slot | state) with the fillers summed out: [4, V, S]."""
+        said = self.unnamed + self.named * self.pool
+        result: Array = self.plain + said @ self.mention.transpose(0, 2, 1)
+        return result
+
+    def visits(self) -> Array:
+        """The expected number of events in each state, in a document of this scenario: [S]."""
+        total, now = np.zeros_like(self.first), self.first
+        for m in range(1, LENGTHS[-1] + 1):
+            total = total + now * sum(length >= m for length in LENGTHS) / len(LENGTHS)
+            now = now @ self.transition
+        return total
+
+    def possible(self, words: Sequence[Words]) -> bool:
+        """Whether each event by itself could come from some state: a quick no for most scenarios."""
+        verbs, subjs, objs, mods = self.able
+        return all(
+            verbs.get(verb, 0) & subjs.get(subj, 0) & objs.get(obj, 0) & mods.get(mod, 0)
+            for verb, subj, obj, mod in words
+        )
+
+    def emissions(self, words: Sequence[Words]) -> tuple[Array, Array]:
+        """p(c) and p(w_m | z_m, c), as [H] and [M, H, S], for all H combinations of candidate fillers."""
+        rows = np.array([[self.index.get(word, 0) for word in event] for event in words])  # [M, 4]
+        heard = np.unique(rows[:, (SUBJ, OBJ)])
+        candidates = []
+        for pool in self.pool.T:
+            names = heard[pool[heard] > 0]
+            # The last candidate is every other name at once; −1 is the row of no word.
+            others = np.delete(pool, names).sum()
+            candidates.append((np.append(names, -1), np.append(pool[names], others)))
+        grid = np.indices([len(names) for names, _ in candidates]).reshape(len(candidates), -1)  # [R, H]
+        chosen = [(names[at], mass[at]) for (names, mass), at in zip(candidates, grid, strict=True)]
+        fillers = np.stack([names for names, _ in chosen], axis=1)  # [H, R]
+        prior: Array = np.prod([mass for _, mass in chosen], axis=0)
+        result: Array = (self.plain[0, rows[:, 0]] * self.plain[3, rows[:, 3]])[:, None]
+        for slot in (SUBJ, OBJ):
+            row = rows[:, slot]
+            is_name = fillers == row[:, None, None]  # [M, H, R]
+            said = self.unnamed[slot, row][:, None] + self.named * is_name
+            result = result * (self.plain[slot, row][:, None] + said @ self.mention[slot].T)
+        return prior, result
+
+    def forward(self, words: Sequence[Words], unseen: int = 0) -> tuple[float, Array, Array]:
+        """log p(w | s); p(z_m, c | w_1 … w_m, s), [M, H, S]; and the emissions.
+
+        Of ``unseen`` events before the words nothing is known: whatever they said sums to one.
+        """
+        prior, emission = self.emissions(words)
+        alpha, log_prob = np.zeros_like(emission), 0.0
+        ahead = prior[:, None] * (self.first @ np.linalg.matrix_power(self.transition, unseen))
+        for m in range(len(words)):
+            alpha[m] = ahead * emission[m]
+            total = float(alpha[m].sum())
+            if total <= 0:
+                return -math.inf, alpha, emission
+            alpha[m] /= total  # so that nothing underflows, however long the document
+            log_prob += math.log(total)
+            ahead = alpha[m] @ self.transition
+        return log_prob, alpha, emission
+
+    def smooth(self, alpha: Array, emission: Array) -> Array:
+        """p(z_m | w, s), [M, S], from what ``forward`` found."""
+        result = np.zeros((len(alpha), len(self.states)))
+        beta = np.ones_like(alpha[0])
+        for m in reversed(range(len(alpha))):
+            gamma = (alpha[m] * beta).sum(0)
+            result[m] = gamma / gamma.sum()
+            if m:
+                beta = (emission[m] * beta) @ self.transition.T
+                beta /= beta.max()
+        return result
+
+
+class World:
+    """Scenarios with weights: a distribution over documents that can be drawn from and computed exactly."""
+
+    def __init__(self, scenarios: Sequence[Scenario]) -> None:
+        self.scenarios = tuple(scenarios)
+        self.frames: tuple[str, ...] = tuple(sorted({frame for s in scenarios for frame in s.frames}))
+        self.words: frozenset[str] = frozenset(self.expected_counts()) - {MISSING}
+        self._which = Choice.of({scenario: scenario.prior for scenario in scenarios})
+        at = {frame: column for column, frame in enumerate(self.frames)}
+        self._columns = {s.name: np.array([at[frame] for frame in s.frames]) for s in scenarios}
+
+    @classmethod
+    def parse(cls, text: str, source: str = "storyworld") -> World:
+        """The world that a text describes; ``source`` is what an error calls the text."""
+        return cls([Scenario(plot) for plot in read_plots(text, source)])
+
+    @classmethod
+    def embedded(cls) -> World:
+        """The world of ``storyworld.txt``."""
+        return _embedded()
+
+    def document(self, rng: np.random.Generator, id: str) -> Document:
+        """A document drawn from the world; its events carry their true frames."""
+        return Document(id, self._which.draw(rng).tell(rng))
+
+    def documents(self, count: int, seed: int) -> Iterator[Document]:
+        """Documents named by scenario and number; number i depends on (seed, i) alone."""
+        for number in range(count):
+            rng = np.random.default_rng((seed, number))
+            scenario = self._which.draw(rng)
+            yield Document(f"{scenario.name}-{number:06d}", scenario.tell(rng))
+
+    def log_prob(self, events: Sequence[Event], unseen: int = 0) -> float:
+        """log p(words | their number) in nats, −∞ for the impossible; frames are not looked at.
+
+        With ``unseen``, of the events that come after so many of which nothing is known.
+        """
+        return _log_sum([log_prob for log_prob, *_ in self._tellings(events, unseen)]) if events else 0.0
+
+    def frame_posterior(self, events: Sequence[Event]) -> Array:
+        """p(f_m | all the words), [M, F] in the order of ``frames``; NaN for an impossible document."""
+        result = np.zeros((len(events), len(self.frames)))
+        tellings = self._tellings(events) if events else []
+        total = _log_sum([log_prob for log_prob, *_ in tellings])
+        if not tellings:
+            result[:] = np.nan
+        for log_prob, scenario, alpha, emission in tellings:
+            states = math.exp(log_prob - total) * scenario.smooth(alpha, emission)
+            np.add.at(result.T, self._columns[scenario.name], states.T)
+        return result
+
+    def _tellings(
+        self, events: Sequence[Event], unseen: int = 0
+    ) -> list[tuple[float, Scenario, Array, Array]]:
+        """log p(s, w), s, and its forward quantities, for every scenario that can tell the events."""
+        words = [event.words for event in events]
+        able = [scenario for scenario in self.scenarios if scenario.possible(words)]
+        told = [(scenario, *scenario.forward(words, unseen)) for scenario in able]
+        return [(math.log(s.prior) + log_p, s, a, e) for s, log_p, a, e in told if log_p > -math.inf]
+
+    def expected_counts(self) -> dict[str, float]:
+        """The expected number of occurrences of each word (and of the missing one) in one document."""
+        counts: defaultdict[str, float] = defaultdict(float)
+        for scenario in self.scenarios:
+            rates = scenario.prior * (scenario.word_probs() @ scenario.visits()).sum(0)
+            for word, row in scenario.index.items():
+                if rates[row] > 0:
+                    counts[word] += float(rates[row])
+        return dict(counts)
+
+
+def _log_sum(logs: Sequence[float]) -> float:
+    """log Σ exp, −∞ of nothing."""
+    top = max(logs, default=-math.inf)
+    return top + math.log(sum(math.exp(log - top) for log in logs)) if top > -math.inf else top
+
+
+@cache
+def _embedded() -> World:
+    text = resources.files("ssdvae.storyworld").joinpath("storyworld.txt").read_text(encoding="utf-8")
+    return World.parse(text, "storyworld.txt")
+
+
+def _by_name(role: Role) -> float:
+    """The probability that a mention of the role is by name."""
+    return SHARES["name"] / (sum(SHARES.values()) - (0 if role.pool.pronouns else SHARES["pronoun"]))
+
+
+def _otherwise(role: Role, slot: int) -> Choice[str]:
+    """How the role is mentioned in the slot when not by name."""
+    weights = {noun: SHARES["noun"] * prob for noun, prob in role.nouns.probs.items()}
+    if role.pool.pronouns:
+        pronoun = role.pool.pronouns[slot - SUBJ]
+        weights[pronoun] = weights.get(pronoun, 0) + SHARES["pronoun"]
+    return Choice.of(weights)

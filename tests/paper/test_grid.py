@@ -1,0 +1,136 @@
+"""The runs behind the tables: all that the paper has, none twice, and the same care for each."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssdvae.config import REPRODUCED, EvaluateSettings, ReproduceSettings, TrainSettings
+from ssdvae.errors import UserError
+from ssdvae.models import MODELS
+from ssdvae.paper.figures import paper_figures
+from ssdvae.paper.grid import TARGETS, TASKS, Configuration, grid, rows_of
+from ssdvae.paper.job import RELEVANT
+from ssdvae.paper.measured import CORPUS
+from ssdvae.paper.tables import PAPER, columns_of, papers
+
+PAPERS = ReproduceSettings()
+
+
+@pytest.mark.parametrize("table", PAPER)
+def test_a_table_has_the_rows_of_the_paper_and_no_other(table: str) -> None:
+    theirs = {(p.model, p.attention, p.observe) for p in paper_figures() if p.table == PAPER[table]}
+    rows = rows_of(table, PAPERS)
+    assert {(r.model, "" if r.observe is None else r.attention, r.observe) for r in rows} == theirs
+    assert len(rows) == len(theirs)
+    assert {row.single for row in rows} == {table == "frames"}
+
+
+@pytest.mark.parametrize("table", PAPER)
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_every_figure_of_the_paper_stands_in_one_place(table: str, split: str) -> None:
+    """With the cloze of the New York Times, which is one more file here."""
+    settings = ReproduceSettings(split=split, cloze="nyt=some.txt")  # type: ignore[arg-type]
+    columns = [column for column in columns_of(table, settings.split, [CORPUS, "nyt"]) if column.paper]
+    shown = [p for row in rows_of(table, settings) for c in columns if (p := papers(table, row, c, settings))]
+    theirs = [p for p in paper_figures() if (p.table, p.split) == (PAPER[table], split)]
+    assert len(shown) == len(theirs)
+    assert set(shown) == set(theirs)
+
+
+def test_tables_without_figures_in_the_paper() -> None:
+    chain = [Configuration("ssdvae", observe) for observe in PAPERS.observed]
+    assert rows_of("attention", PAPERS) == chain
+    assert rows_of("curves", PAPERS) == [Configuration("haqae"), *chain]
+
+
+@given(
+    st.sampled_from(sorted(TARGETS)),
+    st.lists(st.floats(0, 1), min_size=1, max_size=8),
+    st.integers(1, 4),
+)
+def test_no_cell_is_made_twice(target: str, observed: list[float], seeds: int) -> None:
+    settings = ReproduceSettings(observe=",".join(map(repr, observed)), seeds=seeds)
+    cells = grid(TARGETS[target], settings)
+    assert len({cell.name for cell in cells}) == len({(cell.row, cell.seed) for cell in cells}) == len(cells)
+    rows = {row for table in TARGETS[target] for row in rows_of(table, settings)}
+    assert {cell.row for cell in cells} == rows
+    assert len(cells) == seeds * len(rows)
+
+
+def test_a_cell_is_measured_for_all_tables_that_it_is_in() -> None:
+    cells = grid(TARGETS["all"], PAPERS)
+    assert len(cells) == 3 * (3 + 7 + 7 + 2 + 7)
+    for cell in cells:
+        inside = {TASKS[table] for table in TASKS if cell.row in rows_of(table, PAPERS)}
+        assert cell.tasks == inside - {None}
+
+
+def test_after_one_seed_every_row_has_a_run() -> None:
+    cells = grid(TARGETS["all"], PAPERS)
+    assert [cell.seed for cell in cells] == sorted(cell.seed for cell in cells)
+
+
+def test_all_models_get_the_same_care() -> None:
+    """Nothing differs but the model, what it observes, its attention and its seed."""
+    common = TrainSettings.preset("small", epochs=7, learning_rate=0.01, vectors=Path("v.txt"))
+    varied = {"model", "observe", "attention", "seed"}
+    for cell in grid(TARGETS["all"], PAPERS):
+        settings = cell.row.settings(common, cell.seed)
+        differs = {f for f in TrainSettings.names() if getattr(settings, f) != getattr(common, f)}
+        assert differs <= varied
+        assert settings.model in MODELS
+        assert settings.seed == cell.seed
+        # Classifiers are fully supervised; language models see no frame at all.
+        expected = 1.0 if "classifier" in cell.row.model else 0.0
+        assert settings.observe == (expected if cell.row.observe is None else cell.row.observe)
+        assert dataclasses.replace(settings, seed=0) == dataclasses.replace(
+            cell.row.settings(common, 1), seed=0
+        )
+
+
+def test_models_restrict_the_rows() -> None:
+    assert {row.kind for table in TASKS for row in rows_of(table, PAPERS)} == set(REPRODUCED)
+    settings = ReproduceSettings(models="haqae, ssdvae-concatenation", observe="0.9,0.9,0.5")
+    assert [row.kind for row in rows_of("perplexity", settings)] == ["haqae"]
+    assert [row.observe for row in rows_of("ablation", settings)] == [0.5, 0.9]
+    with pytest.raises(UserError, match="no row of these tables is of the models haqae"):
+        grid(TARGETS["frames"], settings)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("observe", "0,half"),
+        ("observe", "1.5"),
+        ("observe", ""),
+        ("models", "ssdvae,gpt"),
+        ("models", ","),
+        ("scale", "huge"),
+        ("seeds", 0),
+        ("jobs", -1),
+        ("split", "train"),
+        ("cloze", "a=x.txt,a=y.txt"),
+        ("cloze", "x/a.txt,y/a.txt"),
+    ],
+)
+def test_a_mistake_in_the_settings_names_the_flag(setting: str, value: object) -> None:
+    with pytest.raises(UserError, match=f"--{setting}"):
+        ReproduceSettings(**{setting: value})  # type: ignore[arg-type]
+
+
+def test_cloze_files_have_names() -> None:
+    settings = ReproduceSettings(cloze="nyt=data/val.txt, other/mine.txt")
+    assert settings.cloze_files == {"nyt": Path("data/val.txt"), "mine": Path("other/mine.txt")}
+
+
+def test_a_measurement_answers_only_if_all_settings_of_its_task_are_the_same() -> None:
+    """Those that carry its name; a cloze with other frames is another cloze."""
+    for prefix, task in (("cloze_", "cloze"), ("bound_", "perplexity")):
+        mine = {name for name in EvaluateSettings.names() if name.startswith(prefix)}
+        assert mine
+        assert mine <= set(RELEVANT[task])

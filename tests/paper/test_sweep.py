@@ -1,0 +1,340 @@
+"""``ssdvae reproduce`` from one end to the other: finished, killed, stopped, failing, and asked again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from ssdvae import api
+from ssdvae.cli.main import main
+from ssdvae.config import TrainSettings, cores
+from ssdvae.errors import UserError
+from ssdvae.paper import sweep as sweeping
+from ssdvae.paper.grid import HAQAE, RNNLM, Cell
+from ssdvae.paper.job import Job
+from ssdvae.paper.progress import Progress, duration
+from ssdvae.runs import Run
+
+SMALL = [
+    *("--scale=tiny", "--hidden=8", "--embedding=8", "--epochs=2", "--batch=50"),
+    *("--bound-samples=2", "--cloze-seeds=2", "--jobs=2"),
+]
+ALL = ["all", "--observe=0,0.9", "--seeds=1", "--models=ssdvae,rnnlm-classifier", *SMALL]
+CELLS = {
+    "ssdvae-0.0-seed1",
+    "ssdvae-0.9-seed1",
+    "single-rnnlm-classifier-seed1",
+    "single-ssdvae-0.0-seed1",
+    "single-ssdvae-0.9-seed1",
+}
+
+
+def start(*words: object) -> subprocess.Popen[str]:
+    """A sweep that is the first of a group of processes, as one in a terminal is."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ssdvae", "reproduce", *map(str, words)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reproduce")
+    assert main(["world", str(folder / "events.jsonl"), "--documents", "160", "--seed", "5"]) == 0
+    words = ["prepare", str(folder / "events.jsonl"), "--out", str(folder / "world"), "--preset", "tiny"]
+    shares = ["--valid-share=0.25", "--test-share=0.1", "--cloze-items=6", "--vocabulary=120"]
+    assert main([*words, *shares]) == 0
+    return folder / "world"
+
+
+@pytest.fixture(scope="module")
+def whole(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All tables, made without being disturbed."""
+    out = tmp_path_factory.mktemp("whole") / "out"
+    process = start(*ALL, "--data", corpus, "--out", out)
+    said, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    assert len(said.splitlines()) == 8, said
+    assert errors.count("finished ") == len(CELLS)
+    assert "5 left" in errors.splitlines()[0]
+    return out
+
+
+@pytest.fixture
+def copied(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "out"))
+
+
+def tables(out: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (out / "tables").iterdir()}
+
+
+def told(process: subprocess.Popen[str], word: str, times: int) -> list[str]:
+    """The cells of which a sweep has said something, as soon as it has said so many times."""
+    assert process.stderr is not None
+    cells: list[str] = []
+    for line in process.stderr:
+        if line.startswith(f"{word} "):
+            cells.append(line.split()[1])
+            if len(cells) == times:
+                return cells
+    raise AssertionError(f"the sweep ended after {cells}")
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    deadline = time.monotonic() + 300
+    while not condition():
+        assert process is None or process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_sweep_leaves_ordinary_runs_and_tables_in_every_format(whole: Path, corpus: Path) -> None:
+    assert {path.name for path in (whole / "runs").iterdir()} == CELLS
+    names = {"claims", "perplexity", "ablation", "cloze", "frames", "attention", "curves", "curves-by-step"}
+    assert set(tables(whole)) == {f"{n}-valid.{suffix}" for n in names for suffix in ("md", "tex", "csv")}
+    # Each run can be read and measured by the ordinary commands, and the tables show what they show.
+    for observe in (0.0, 0.9):
+        run = whole / "runs" / f"ssdvae-{observe}-seed1"
+        assert Run(run).config()[1].observe == observe
+        scores = api.evaluate(run, tasks="perplexity", bound_samples=2)
+        rows = list(csv.DictReader((whole / "tables" / "perplexity-valid.csv").open(encoding="utf-8")))
+        (row,) = [r for r in rows if r["ε"] == f"{observe:g}"]
+        assert float(row["ppl bound"]) == pytest.approx(scores["ppl_bound"], rel=1e-6)
+        assert float(row["ppl with separators, ours"]) == pytest.approx(scores["ppl_official"], rel=1e-6)
+    single = json.loads((whole / "single-events" / "manifest.json").read_text())
+    documents = json.loads((corpus / "manifest.json").read_text())
+    assert single["splits"]["valid"]["documents"] == documents["splits"]["valid"]["events"]
+    page = (whole / "report.html").read_text(encoding="utf-8")
+    assert f"{scores['ppl_bound']:.2f}" in page
+    assert "not supported" in page
+
+
+def test_a_sweep_that_is_killed_halfway_gives_the_same_tables(
+    corpus: Path, whole: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    process = start(*ALL, "--data", corpus, "--out", out)
+    before = told(process, "finished", 2)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    process = start(*ALL, "--data", corpus, "--out", out)
+    _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    assert "2 done, 3 left" in errors
+    assert not [name for name in before if f"started {name}" in errors]
+    assert tables(out) == tables(whole)
+
+
+def test_a_sweep_is_stopped_and_gone_on_with(corpus: Path, tmp_path: Path) -> None:
+    """Cells end with the sweep, however it ends, and save first; two sweeps never share a folder."""
+    out = tmp_path / "out"
+    words = ["curves", "--models=haqae", "--seeds=1", *SMALL, "--epochs=100000", "--patience=100000"]
+    words += ["--data", str(corpus), "--out", str(out)]
+    run = Run(out / "runs" / "haqae-seed1")
+    process = start(*words)
+    wait_for(lambda: run.state().step > 0, process)
+    assert main(["reproduce", *words]) == 2  # another sweep is at work
+    process.kill()  # the sweep alone
+    process.communicate()
+
+    def free() -> bool:
+        try:
+            with sweeping.exclusive_lock(out):
+                return True
+        except UserError:
+            return False
+
+    wait_for(free)
+    stopped = run.state().step
+    process = start(*words)
+    wait_for(lambda: run.state().step > stopped, process)
+    os.killpg(process.pid, signal.SIGINT)  # Ctrl-C at a terminal
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "go on with the same command" in errors
+    assert "Traceback" not in errors
+    log = (out / "logs" / "haqae-seed1.log").read_text()
+    assert log.count("stopped after step") == 2
+    assert f"resuming {run.folder} after step {stopped}" in log
+    assert "Traceback" not in log
+    with sweeping.exclusive_lock(out):
+        assert not run.state().finished
+
+
+def test_asking_again_makes_only_the_tables_anew(
+    copied: Path, corpus: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_cell(*_: object) -> None:
+        raise AssertionError("a cell was started")
+
+    monkeypatch.setattr(sweeping, "_start", no_cell)
+    runs = {p: p.read_bytes() for p in (copied / "runs").rglob("*") if p.is_file()}
+    shutil.rmtree(copied / "tables")
+    assert main(["reproduce", *ALL, "--data", str(corpus), "--out", str(copied)]) == 0
+    assert tables(copied) == tables(whole)
+    assert {p: p.read_bytes() for p in (copied / "runs").rglob("*") if p.is_file()} == runs
+    # Other tables are made of the same cells, and the verdicts rest on all that are there.
+    for target in ("attention", "curves"):
+        shutil.rmtree(copied / "tables")
+        assert main(["reproduce", target, *ALL[1:], "--data", str(corpus), "--out", str(copied)]) == 0
+        assert {name: tables(whole)[name] for name in tables(copied)} == tables(copied)
+        assert {"claims-valid.md", f"{target}-valid.md"} <= set(tables(copied)) != set(tables(whole))
+
+
+@pytest.mark.parametrize(
+    ("words", "difference"),
+    [
+        (["--hidden=9"], "hidden is 8 there and 9 here"),
+        (["--epochs=3", "--decay"], "decay is False there and True here; epochs is 2 there and 3 here"),
+        (["--frame-weight=0.2"], "frame_weight is 0.1 there and 0.2 here"),
+    ],
+)
+def test_a_cell_of_other_settings_is_refused(
+    copied: Path, corpus: Path, words: list[str], difference: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *ALL, *words, "--data", str(corpus), "--out", str(copied)]) == 2
+    assert difference in capsys.readouterr().err
+
+
+def test_a_cell_of_another_corpus_is_refused(
+    copied: Path, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events, other = str(corpus.parent / "events.jsonl"), str(tmp_path / "other")
+    assert main(["prepare", events, "--out", other, "--preset=tiny"]) == 0
+    for target, said in (("frames", "made from another corpus"), ("curves", "trained on another corpus")):
+        assert main(["reproduce", target, *ALL[1:], "--data", other, "--out", str(copied)]) == 2
+        assert said in capsys.readouterr().err
+        shutil.rmtree(copied / "single-events", ignore_errors=True)
+
+
+def test_a_failed_cell_does_not_stop_the_others(
+    copied: Path, corpus: Path, whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One model is damaged, and another one was not measured yet."""
+    (copied / "runs" / "ssdvae-0.0-seed1" / "model.safetensors").write_bytes(b"junk")
+    (copied / "runs" / "ssdvae-0.9-seed1" / "scores.json").unlink()
+    words = ["reproduce", "attention", *ALL[1:], "--data", str(corpus), "--out", str(copied)]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "ssdvae-0.0-seed1 failed (exit code" in said
+    assert "model.safetensors" in said
+    assert "finished ssdvae-0.9-seed1" in said
+    assert "1 of 2 cells failed" in said
+    rows = (copied / "tables" / "attention-valid.md").read_text().splitlines()
+    assert [row for row in rows if "| 0.9 |" in row] == [
+        row for row in (whole / "tables" / "attention-valid.md").read_text().splitlines() if "| 0.9 |" in row
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["poems"], "poems"),
+        (["all", "--data=nowhere"], "cannot read nowhere"),
+        (["cloze", "--cloze=nowhere.txt"], "nowhere.txt"),
+        (["all", "--vectors=nowhere.txt"], "nowhere.txt"),
+        (["frames", "--models=haqae"], "no row of these tables"),
+        (["all", "--observe=2"], "--observe"),
+    ],
+)
+def test_a_mistake_is_a_message(
+    words: list[str], expected: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = [] if any("--data" in word for word in words) else ["--data", str(corpus)]
+    assert main(["reproduce", *words, *data, "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert expected in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_python_takes_the_settings_of_the_flags(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flags, YAML and Python ask for the same runs; what is not given is that of the scale."""
+    asked: list[TrainSettings] = []
+
+    def only_ask(jobs: dict[Cell, Job], *_: object) -> dict[Cell, str]:
+        asked.extend(job.training for job in jobs.values())
+        return {}
+
+    monkeypatch.setattr("ssdvae.paper.reproduce.sweep", only_ask)
+    monkeypatch.setattr("ssdvae.paper.reproduce._Outcome.write_tables", lambda self: None)
+    monkeypatch.setattr("ssdvae.paper.reproduce._Outcome.write_page", lambda self, result: None)
+    given = {"scale": "small", "observe": "0.5", "seeds": 1, "hidden": 9, "decay": True}
+    api.reproduce_paper("attention", corpus, tmp_path / "a", **given)
+    (tmp_path / "c.yaml").write_text("scale: small\nobserve: '0.5'\nseeds: 1\nhidden: 7\ndecay: true\n")
+    words = ["reproduce", "attention", "--data", str(corpus), "--out", str(tmp_path / "b"), "--hidden=9"]
+    with pytest.raises(AttributeError):  # there is no result to print
+        main([*words, "--config", str(tmp_path / "c.yaml")])
+    assert asked[0] == asked[1] == TrainSettings.preset("small", observe=0.5, hidden=9, decay=True)
+    with pytest.raises(UserError, match="no setting 'observed'"):
+        api.reproduce_paper("attention", corpus, tmp_path / "c", observed="1")
+
+
+@pytest.fixture
+def _no_threads_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sweeping, "cores", lambda: 8)
+
+
+@pytest.mark.usefixtures("_no_threads_chosen")
+def test_cores_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sweeping.environments(0, 100) == [{"OMP_NUM_THREADS": "1"}] * 8
+    assert sweeping.environments(2, 100) == [{"OMP_NUM_THREADS": "4"}] * 2
+    assert sweeping.environments(0, 3) == [{"OMP_NUM_THREADS": "2"}] * 3
+    assert sweeping.environments(20, 100) == [{"OMP_NUM_THREADS": "1"}] * 20
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert sweeping.environments(2, 100) == [{"OMP_NUM_THREADS": "3"}] * 2
+    assert cores() >= 1
+
+
+@pytest.mark.usefixtures("_no_threads_chosen")
+def test_gpus_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+
+    def used(jobs: int, cells: int) -> list[str]:
+        return [place["CUDA_VISIBLE_DEVICES"] for place in sweeping.environments(jobs, cells)]
+
+    assert used(0, 100) == ["0", "1"]
+    assert used(3, 100) == ["0", "1", "0"]
+    assert used(0, 1) == ["0"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    assert used(0, 100) == ["5", "7"]
+
+
+def test_the_time_left_is_that_of_the_cells_left() -> None:
+    """Cells of a model cost what those before them did; two places halve it."""
+    cells = [Cell(row, seed, frozenset()) for seed in (1, 2, 3) for row in (RNNLM, HAQAE)]
+    progress = Progress(cells, [], places=2)
+    assert progress.remaining() is None
+    for cell in cells[:2]:
+        progress.start(cell)
+    progress.finish(cells[0], 10.0)
+    progress.finish(cells[1], 30.0)
+    assert progress.remaining() == pytest.approx((2 * 10 + 2 * 30) / 2)
+    assert progress.counts == "2 done, 4 left"
+    progress.start(cells[2])
+    progress.fail(cells[2], "it failed")
+    assert progress.remaining() == pytest.approx((10 + 2 * 30) / 2)
+    assert [duration(s) for s in (5, 65, 3700)] == ["5 s", "1 min 5 s", "1 h 1 min"]
