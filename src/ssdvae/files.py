@@ -85,9 +85,9 @@ def translate_os_errors(path: AnyPath, action: str) -> Iterator[None]:
     except OSError as error:
         raise _explanation(error, Path(path), action) from error
     except ValueError as error:
-        if not str(error).startswith("embedded null"):
+        if not str(error).startswith("embedded null") and not isinstance(error, UnicodeEncodeError):
             raise
-        raise UserError(f"cannot {action} {path!r}: a name cannot have a NUL character") from error
+        raise UserError(f"cannot {action} {str(path)!r}: no file can have this name") from error
 
 
 def check_exists(path: AnyPath) -> None:
