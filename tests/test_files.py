@@ -24,17 +24,16 @@ from safetensors.numpy import save_file
 from ssdvae import files
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import (
-    Busy,
     atomic_write,
     byte_lines,
     check_exists,
-    held,
     new_folder,
     open_bytes,
     open_text_for_writing,
     sha256,
     text_lines,
 )
+from ssdvae.locks import Busy, held
 from tests.disks import small_disk
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -328,7 +327,8 @@ def test_of_two_writers_at_once_each_writes_its_own_and_the_last_wins(tmp_path: 
 WRITER = """
 import sys
 from pathlib import Path
-from ssdvae.files import atomic_write, held
+from ssdvae.files import atomic_write
+from ssdvae.locks import held
 
 folder, name = Path(sys.argv[1]), sys.argv[2]
 for turn in range(60):

@@ -58,6 +58,11 @@ def shorten(value: object, width: int = 80) -> str:
     return text
 
 
+def shorten_text(text: str, width: int = 200) -> str:
+    """A list of names, short enough for a message."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
 def _spelt(value: object, width: int, depth: int) -> Iterator[str]:
     """The pieces of ``repr(value)``, as many as are asked for."""
     if isinstance(value, str | bytes):

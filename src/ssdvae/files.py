@@ -9,8 +9,6 @@ import gzip
 import hashlib
 import io
 import itertools
-import json
-import logging
 import lzma
 import os
 import re
@@ -20,12 +18,11 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from ssdvae.errors import DataError, Malformed, UserError, shorten
-from ssdvae.limits import LINE, Limit, read_whole
-
-logger = logging.getLogger(__name__)
+from ssdvae.errors import DataError, UserError
+from ssdvae.limits import LINE, Limit
+from ssdvae.locks import Busy, held
 
 AnyPath = str | os.PathLike[str]
 
@@ -51,9 +48,6 @@ REASONS = {
     errno.EDQUOT: ("your disk quota is used up", "free some space, or choose another place"),
 }
 
-NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-"""What a file system says that cannot lock files."""
-
 # What gzip and zipfile raise for data that are cut short or altered.
 DAMAGE = (
     EOFError,
@@ -66,10 +60,6 @@ DAMAGE = (
     ValueError,
     OverflowError,
 )
-
-
-class Busy(UserError):
-    """Another process is at it."""
 
 
 def stop_at_first_error(error: DataError) -> None:
@@ -103,60 +93,6 @@ def _explanation(error: OSError, path: Path, action: str) -> UserError:
             near = difflib.get_close_matches(path.name, os.listdir(path.parent), n=3)
             hint = f"did you mean {' or '.join(near)}?" if near else hint
     return UserError(f"cannot {action} {path}: {what}" + (f"\n{hint}" if hint else ""))
-
-
-def lock(file: IO[Any], busy: str | None) -> None:
-    """Hold a file while it is open, here or in a process that inherits it.
-
-    If it is held already, ``busy`` is said; without it, this one waits. The lock goes with its process,
-    however that ends: nobody has to clear it away.
-    """
-    try:
-        import fcntl
-    except ImportError:  # not a Unix: two at once are not noticed
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy is not None else 0))
-    except BlockingIOError as error:
-        raise Busy(busy or "") from error
-    except OSError as error:
-        if error.errno not in NO_LOCKS:
-            raise
-        logger.warning("the disk of %s has no locks: two processes at once are not noticed", file.name)
-
-
-@contextlib.contextmanager
-def held(path: Path, busy: str | None) -> Iterator[None]:
-    """Hold a lock file that is there only while it is held; what a killed process left is not in the way.
-
-    ``busy`` is said if another process has it; without it, this one waits.
-    """
-    with contextlib.ExitStack() as stack:
-        with translate_os_errors(path, "write"):
-            stack.enter_context(_held(path, busy))
-        yield
-
-
-@contextlib.contextmanager
-def _held(path: Path, busy: str | None) -> Iterator[None]:
-    while True:
-        with open(path, "a") as file:
-            lock(file, busy)
-            # The one before may have removed the file since it was opened: then nobody else looks at it.
-            if not (path.exists() and os.path.samestat(os.fstat(file.fileno()), os.stat(path))):
-                continue
-            try:
-                yield
-            finally:
-                # While it is still held, so that it is ours.
-                _remove(path.unlink)
-            return
-
-
-def _remove(removing: Callable[[], None]) -> None:
-    """What is gone already, or not empty, or not ours to remove, stays as it is."""
-    with contextlib.suppress(OSError):
-        removing()
 
 
 @contextlib.contextmanager
@@ -351,7 +287,7 @@ def _held_folder(folder: Path) -> Iterator[None]:
                 os.mkdir(folder)
             # Whoever had it may be removing it at this very moment.
             with contextlib.suppress(FileNotFoundError):
-                stack.enter_context(_held(locked, f"another process is writing to {folder}"))
+                stack.enter_context(held(locked, f"another process is writing to {folder}"))
                 break
         stack.callback(_empty, folder, but=locked)
         _empty(folder, but=locked)
@@ -362,6 +298,12 @@ def _empty(folder: Path, but: Path) -> None:
     for path in folder.iterdir():
         if path != but:
             _remove(path.unlink)
+
+
+def _remove(removing: Callable[[], None]) -> None:
+    """What is gone already, or not empty, or not ours to remove, stays as it is."""
+    with contextlib.suppress(OSError):
+        removing()
 
 
 def _sync_folder(folder: Path) -> None:
@@ -378,19 +320,3 @@ def sha256(path: AnyPath) -> str:
     """The fingerprint of a file, in hexadecimal."""
     with translate_os_errors(path, "read"), open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def read_json(path: Path, kind: type, expected: str) -> Any:
-    """The JSON value of a file."""
-    try:
-        with translate_os_errors(path, "read"), open_bytes(path) as file:
-            value = json.loads(read_whole(file, path))
-        if not isinstance(value, kind):
-            raise Malformed(shorten(value), expected)
-    except Malformed as error:
-        raise DataError(path, None, error.found, error.expected) from error
-    except RecursionError as error:
-        raise DataError(path, None, "brackets within brackets, too deep to read", expected) from error
-    except DAMAGE as error:
-        raise DataError(path, None, str(error) or type(error).__name__, expected) from error
-    return value

@@ -20,8 +20,9 @@ from ssdvae.data.vectors import read_vectors
 from ssdvae.errors import DataError, UserError
 from ssdvae.extraction.lexicon import read_lexicon
 from ssdvae.extraction.readers import FORMATS
-from ssdvae.files import read_json, stop_at_first_error
+from ssdvae.files import stop_at_first_error
 from ssdvae.limits import LINE, WHOLE, Held, Limit, read_whole, shown
+from ssdvae.records import read_json
 
 BOMB = 40 * 2**20
 """Bytes that unpack: far more than the limits of these tests, and more than a reader may hold."""

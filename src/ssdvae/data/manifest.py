@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from ssdvae.config import SPLITS, PrepareSettings
 from ssdvae.errors import DataError, Malformed, UserError, shorten
-from ssdvae.files import read_json
+from ssdvae.records import read_json
 from ssdvae.shapes import check_shape
 
 MOST_EVENTS = 2**20

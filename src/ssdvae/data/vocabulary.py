@@ -12,7 +12,8 @@ from typing import ClassVar, Self, TypedDict
 
 from ssdvae.data.events import MISSING
 from ssdvae.errors import DataError, Malformed, UserError, shorten
-from ssdvae.files import atomic_write, read_json
+from ssdvae.files import atomic_write
+from ssdvae.records import read_json
 from ssdvae.shapes import check_shape
 
 UNKNOWN = "<unk>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,15 +12,21 @@ from ssdvae.config import EvaluateSettings
 from ssdvae.data.cloze import ClozeTask, read_cloze
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.readers.jsonl import write_records
-from ssdvae.errors import DataError, UserError
+from ssdvae.errors import DataError, Malformed, UserError
 from ssdvae.evaluation.cloze import score_cloze
 from ssdvae.evaluation.frames import FramePredictions
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.files import atomic_write, sha256
+from ssdvae.files import atomic_write, sha256, translate_os_errors
+from ssdvae.locks import held
 from ssdvae.memory import keep_freed_memory
 from ssdvae.models.base import EventModel
+from ssdvae.records import read_json, to_json
+from ssdvae.shapes import check_shape, made
 
 FILE = "scores.json"
+
+Figures = dict[str, float | dict[str, Any] | list[Any] | None]
+"""A number, or what a number is made of; null where it is not finite."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +107,11 @@ def flat(measurements: Iterable[Measurement]) -> dict[str, Any]:
 
 def write_scores(folder: Path, measurements: Iterable[Measurement]) -> None:
     """Keep measurements in a run folder; one of the same task and data takes the place of the older."""
-    kept = {(m.task, m.data, m.sha256): m for m in (*read_scores(folder), *measurements)}
-    with atomic_write(folder / FILE) as path:
-        path.write_text(json.dumps([asdict(m) for m in kept.values()], indent=2) + "\n", encoding="utf-8")
+    # Another process may do the same at the same time: what it keeps is not to be lost.
+    with translate_os_errors(folder / FILE, "write"), held(folder / f".{FILE}.lock", None):
+        kept = {(m.task, m.data, m.sha256): m for m in (*read_scores(folder), *measurements)}
+        with atomic_write(folder / FILE) as path:
+            path.write_text(to_json([asdict(m) for m in kept.values()], indent=2) + "\n", encoding="utf-8")
 
 
 def read_scores(folder: Path) -> list[Measurement]:
@@ -112,7 +119,13 @@ def read_scores(folder: Path) -> list[Measurement]:
     path = folder / FILE
     if not path.is_file():
         return []
-    try:
-        return [Measurement(**record) for record in json.loads(path.read_text(encoding="utf-8"))]
-    except (ValueError, TypeError) as error:
-        raise DataError(path, None, str(error), "scores that `ssdvae evaluate` wrote") from error
+    expected = "scores that `ssdvae evaluate` wrote"
+    measurements = []
+    for number, record in enumerate(read_json(path, list, expected), start=1):
+        try:
+            measurement = made(Measurement, record)
+            check_shape(measurement.scores, Figures, "scores")
+        except Malformed as error:
+            raise DataError(path, number, error.found, error.expected, unit="measurement") from error
+        measurements.append(measurement)
+    return measurements

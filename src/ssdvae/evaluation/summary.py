@@ -86,7 +86,7 @@ def summarize(folders: Sequence[Path]) -> list[Row]:
     rows: dict[tuple[Any, ...], Row] = {}
     for _, corpus, settings, measured in runs:
         differs = {name: getattr(settings, name) for name in names}
-        for m in measured:
+        for m in (m for m in measured if m.task in FIGURES):
             key = (settings.model, corpus, *map(str, differs.values()), m.task, m.data, m.sha256)
             row = rows.setdefault(key, Row(settings, differs, m.task, m.data, m.sha256, {}))
             for name in FIGURES[m.task]:

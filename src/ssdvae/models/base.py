@@ -13,21 +13,21 @@ from typing import Any
 import torch
 from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
 from jaxtyping import Bool, Float, Int
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
-from ssdvae.files import atomic_write
+from ssdvae.files import atomic_write, sha256
 from ssdvae.models.card import model_card
 from ssdvae.models.decoder import Decoder, Plan, TiedLinear
 from ssdvae.models.latent import Sampler, SoftClusters, training_sampler
 from ssdvae.models.output import linear_cross_entropy
 from ssdvae.models.recurrent import WordReader, full_precision
 from ssdvae.models.sampled import Drawn, draw, inclusion_probabilities, sampled_cross_entropy
+from ssdvae.models.weights import check_finite, load_weights, put_into, save_weights
+from ssdvae.records import read_json
 
 FILES = ("config.json", "model.safetensors", "vocab.json", "frames.json")
 
@@ -243,12 +243,15 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
 
     def _save_pretrained(self, save_directory: Path) -> None:
         settings = ModelSettings.of(self.config.to_dict()).to_dict()
+        # Before anything is written: what was saved before stays whole.
+        check_finite(self.state_dict(), "the model is not saved")
         with atomic_write(save_directory / "config.json") as path:
             path.write_text(json.dumps(settings, indent=2) + "\n")
         self.vocabulary.save(save_directory / "vocab.json")
         self.frames.save(save_directory / "frames.json")
-        with atomic_write(save_directory / "model.safetensors") as path:
-            save_file({name: value.contiguous() for name, value in self.state_dict().items()}, path)
+        # The weights come last, and vouch for the others.
+        digests = {name: sha256(save_directory / name) for name in FILES if name.endswith(".json")}
+        save_weights(save_directory / "model.safetensors", self.state_dict(), digests)
 
     @classmethod
     def _from_pretrained(
@@ -286,10 +289,16 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
                     f"{folder} has no {name}: it holds no model, or its run was not yet validated\n"
                     f"go on with a run: ssdvae train --resume {folder}"
                 )
+        weights = folder / "model.safetensors"
+        tensors, digests = load_weights(weights, "the weights of this model")
+        for name, digest in digests.items():
+            if name in FILES and digest != sha256(folder / name):
+                found, expected = "another file than the weights were saved with (SHA-256)", f"their {name}"
+                raise DataError(folder / name, None, found, expected, "copy the folder again, or train again")
         path = folder / "config.json"
         try:
-            settings = ModelSettings.of(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError) as error:
+            settings = ModelSettings.of(read_json(path, dict, "the settings of a model"))
+        except TypeError as error:
             raise DataError(path, None, str(error), "the settings of a model") from error
         kind: type[EventModel] = cls
         if cls is EventModel:
@@ -297,11 +306,7 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
 
             kind = model_class(settings.model)
         model = kind(settings, Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json"))
-        path = folder / "model.safetensors"
-        try:
-            model.load_state_dict(load_file(path))
-        except (SafetensorError, RuntimeError) as error:
-            raise DataError(path, None, str(error).splitlines()[0], "the weights of this model") from error
+        put_into(model, tensors, weights, "the weights of this model")
         return model.eval()
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 import torch
 from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list
 
 from ssdvae.cli.console import TrainingDisplay
 from ssdvae.config import EvaluateSettings, TrainSettings
@@ -23,6 +25,7 @@ from ssdvae.data.relations import Relation, read_relations
 from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.models.weights import check_finite
 from ssdvae.runs import Run, State
 from ssdvae.training.loop import Step, new_accelerator, new_model, new_optimizer, steps_per_epoch, train_steps
 
@@ -64,19 +67,19 @@ def train(corpus: Corpus, out: Path, settings: TrainSettings) -> Run:
     accelerator = new_accelerator(settings)
     display = TrainingDisplay(accelerator.is_main_process)
     run = Run(out)
-    run.refuse_if_there()
-    vectors = _read_vectors(corpus, settings)
-    settings = _with_width(settings, vectors)
-    if vectors is not None:
-        known, words = vectors.coverage, len(vectors.found)
-        display.say(f"{known:.1%} of the {words:,} words have a vector in {settings.vectors}")
-    training = _Training(run, corpus, settings, accelerator, display, vectors)
-    # All have looked before one writes.
-    accelerator.wait_for_everyone()
-    state = training.begin()
-    if accelerator.is_main_process:
-        run.create(settings, corpus.folder)
-    return training.run_to_end(state)
+    with _alone(run, accelerator, new=True):
+        vectors = _read_vectors(corpus, settings)
+        settings = _with_width(settings, vectors)
+        if vectors is not None:
+            known, words = vectors.coverage, len(vectors.found)
+            display.say(f"{known:.1%} of the {words:,} words have a vector in {settings.vectors}")
+        training = _Training(run, corpus, settings, accelerator, display, vectors)
+        # All have looked before one writes.
+        accelerator.wait_for_everyone()
+        state = training.begin()
+        if accelerator.is_main_process:
+            run.create(settings, corpus.folder)
+        return training.run_to_end(state)
 
 
 def resume(folder: Path, corpus_folder: Path | None = None) -> Run:
@@ -85,19 +88,37 @@ def resume(folder: Path, corpus_folder: Path | None = None) -> Run:
     first_folder, settings = run.config()
     accelerator = new_accelerator(settings)
     display = TrainingDisplay(accelerator.is_main_process)
-    corpus = Corpus(corpus_folder or first_folder)
-    # A run that died before its first checkpoint starts again: its seed says how.
-    begun = run.checkpoint_path.is_file()
-    vectors = None if begun else _read_vectors(corpus, settings)
-    training = _Training(run, corpus, settings, accelerator, display, vectors)
-    state = training.restore() if begun else training.begin()
-    if state.finished:
-        display.say(f"{folder} is finished: best perplexity {state.best:.2f} at step {state.best_step}")
+    if (state := run.state()).finished:
+        best = "no validation was finite" if state.best is None else f"best perplexity {state.best:.2f}"
+        display.say(f"{folder} is finished: {best} at step {state.best_step}")
         return run
-    display.say(f"resuming {folder} after step {state.step}")
-    if accelerator.is_main_process:
-        run.rewind(state)
-    return training.run_to_end(state)
+    with _alone(run, accelerator, new=False):
+        corpus = Corpus(corpus_folder or first_folder)
+        # A run that died before its first checkpoint starts again: its seed says how.
+        begun = run.checkpoint_path.is_file()
+        vectors = None if begun else _read_vectors(corpus, settings)
+        training = _Training(run, corpus, settings, accelerator, display, vectors)
+        state = training.restore() if begun else training.begin()
+        display.say(f"resuming {folder} after step {state.step}")
+        if accelerator.is_main_process:
+            run.rewind(state)
+        return training.run_to_end(state)
+
+
+@contextlib.contextmanager
+def _alone(run: Run, accelerator: Accelerator, new: bool) -> Iterator[None]:
+    """No other run trains into this folder. The main process holds it, and the others hear if it cannot."""
+    with contextlib.ExitStack() as stack:
+        problem: str | None = None
+        if accelerator.is_main_process:
+            try:
+                stack.enter_context(run.held(new))
+            except UserError as error:
+                problem = str(error)
+        (problem,) = broadcast_object_list([problem])
+        if problem is not None:
+            raise UserError(problem)
+        yield
 
 
 def _read_vectors(corpus: Corpus, settings: TrainSettings) -> Vectors | None:
@@ -161,6 +182,7 @@ class _Training:
         self.last_step = settings.epochs * self.per_epoch
         self.validate_steps = settings.validate_steps or self.per_epoch
         self.log: Any = None
+        self.warned: set[str] = set()
 
     def begin(self) -> State:
         """A run before its first step, with what its model takes from the frames that it will observe."""
@@ -182,6 +204,10 @@ class _Training:
     def run_to_end(self, state: State) -> Run:
         if self.settings.tensorboard and self.accelerator.is_main_process:
             self.log = self._tensorboard(state)
+        count = self.accelerator.num_processes
+        self.display.say(
+            f"{count} {'process' if count == 1 else 'processes'}, {self.accelerator.device.type}"
+        )
         clock = time.monotonic() - state.seconds
         saved = time.monotonic()
         steps = train_steps(
@@ -266,7 +292,8 @@ class _Training:
         figure = next((score for score in judged if score is not None), None)
         if figure is None:
             raise UserError("no event of the validation split has a known frame to judge by")
-        best = state.best is None or figure < state.best
+        self._warn_if_useless(scores)
+        best = math.isfinite(figure) and (state.best is None or figure < state.best)
         if best:
             state.best, state.best_step, state.stale = figure, state.step, 0
         else:
@@ -275,10 +302,26 @@ class _Training:
         measured = {name: value for name, value in scores.items() if value is not None}
         record = self._record(state, {"split": "valid", **measured})
         self.display.validation({**record, "train_loss": means["loss"]}, best)
+        # All of them look, so that all of them stop.
+        check_finite(self.model.state_dict(), f"the run cannot go on after step {state.step}")
         if best and self.accelerator.is_main_process:
             self.run.save_model(self.model, record)
         if state.stale >= self.settings.patience:
             self.display.say(f"no improvement in {state.stale} validations: stopping")
+
+    def _warn_if_useless(self, scores: Mapping[str, Any]) -> None:
+        """Say once if the model does worse than one that knows nothing."""
+        sizes = {"ppl": len(self.corpus.vocabulary), "frame_ppl": len(self.corpus.frames)}
+        kinds = {"ppl": "words", "frame_ppl": "frames"}
+        for name, size in sizes.items():
+            figure = scores.get(name)
+            if figure is None or name in self.warned or figure <= size:
+                continue
+            self.warned.add(name)
+            self.display.say(
+                f"warning: the {name} of {figure:.3g} is worse than that of a guess among all {size:,} "
+                f"{kinds[name]}: if it stays so, start again with a smaller --learning-rate"
+            )
 
     def _record(self, state: State, values: dict[str, Any]) -> dict[str, Any]:
         epoch = round(state.step / self.per_epoch, 4)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.data.events import Document, Event, document_from_record
-from ssdvae.errors import DataError, Malformed, UserError, shorten
+from ssdvae.errors import DataError, Malformed, UserError, shorten, shorten_text
 from ssdvae.files import Report, open_bytes, text_lines
 from ssdvae.limits import LINE, Held
 
@@ -91,11 +91,6 @@ def _places(path: Path, names: Sequence[str], columns: Columns, needed: Sequence
         found = f"the columns {', '.join(names[:20])}" if names else "no columns"
         raise DataError(path, None, shorten_text(found), f"the columns {' and '.join(needed)}", hint)
     return places
-
-
-def shorten_text(text: str, width: int = 200) -> str:
-    """A list of names, short enough for a message."""
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def csv_rows(

@@ -1,0 +1,67 @@
+"""Keep two processes from doing the same thing at the same time.
+
+Locks are those of the system (``flock``). They go with the process that holds them, however it ends, so that
+nobody has to clear them away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from ssdvae.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+"""What a file system says that cannot lock files."""
+
+
+class Busy(UserError):
+    """Another process is at it."""
+
+
+def lock(file: IO[Any], busy: str | None) -> None:
+    """Hold a file while it is open, here or in a process that inherits it.
+
+    If it is held already, ``busy`` is said; without it, this one waits.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not a Unix: two at once are not noticed
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy is not None else 0))
+    except BlockingIOError as error:
+        raise Busy(busy or "") from error
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        logger.warning("the disk of %s has no locks: two processes at once are not noticed", file.name)
+
+
+@contextlib.contextmanager
+def held(path: Path, busy: str | None) -> Iterator[None]:
+    """Hold a lock file that is there only while it is held; what a killed process left is not in the way.
+
+    ``busy`` is said if another process has it; without it, this one waits. Raises ``OSError`` where the file
+    cannot be made.
+    """
+    while True:
+        with open(path, "a") as file:
+            lock(file, busy)
+            # The one before may have removed the file since it was opened: then nobody else looks at it.
+            if not (path.exists() and os.path.samestat(os.fstat(file.fileno()), os.stat(path))):
+                continue
+            try:
+                yield
+            finally:
+                # While it is still held, so that it is ours.
+                with contextlib.suppress(OSError):
+                    path.unlink()
+            return
