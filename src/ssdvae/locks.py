@@ -52,9 +52,16 @@ def held(path: Path, busy: str | None) -> Iterator[None]:
     ``busy`` is said if another process has it; without it, this one waits. Raises ``OSError`` where the file
     cannot be made.
     """
+    how = os.O_RDONLY
     while True:
-        with open(path, "a") as file:
-            lock(file, busy)
+        with open(path, opener=lambda name, _: os.open(name, how | os.O_CREAT, 0o666)) as file:
+            try:
+                lock(file, busy)
+            except OSError as error:
+                if error.errno != errno.EBADF or how == os.O_RDWR:
+                    raise
+                how = os.O_RDWR  # NFS locks only what is open for writing
+                continue
             # The one before may have removed the file since it was opened: then nobody else looks at it.
             if not (path.exists() and os.path.samestat(os.fstat(file.fileno()), os.stat(path))):
                 continue

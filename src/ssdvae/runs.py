@@ -149,7 +149,7 @@ class Run:
             raise UserError(f"{self.folder} is not the folder of a run: it has no config.yaml")
         values = read_yaml(self.config_path, SETTINGS)
         try:
-            check_shape(values, dict[str, str | float | None])
+            check_shape(values, dict[str, str | float | bool | None])
             check_shape(corpus := values.pop("corpus", None), str, "corpus")
             settings = TrainSettings(**values)
         except Malformed as error:

@@ -8,7 +8,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -182,7 +182,7 @@ class _Training:
         self.last_step = settings.epochs * self.per_epoch
         self.validate_steps = settings.validate_steps or self.per_epoch
         self.log: Any = None
-        self.warned: set[str] = set()
+        self.warned = False
 
     def begin(self) -> State:
         """A run before its first step, with what its model takes from the frames that it will observe."""
@@ -204,10 +204,8 @@ class _Training:
     def run_to_end(self, state: State) -> Run:
         if self.settings.tensorboard and self.accelerator.is_main_process:
             self.log = self._tensorboard(state)
-        count = self.accelerator.num_processes
-        self.display.say(
-            f"{count} {'process' if count == 1 else 'processes'}, {self.accelerator.device.type}"
-        )
+        count, device = self.accelerator.num_processes, self.accelerator.device.type
+        self.display.say(f"training in {count} process{'es' if count > 1 else ''} on {device}")
         clock = time.monotonic() - state.seconds
         saved = time.monotonic()
         steps = train_steps(
@@ -288,11 +286,11 @@ class _Training:
             reduce=lambda tally: self.accelerator.reduce(tally.to(self.accelerator.device), "sum").cpu(),
         )
         # By what it was trained for: the bound, the words, or, if it says nothing of these, the frames.
-        judged = (scores.get(name) for name in ("ppl_bound", "ppl", "frame_ppl"))
-        figure = next((score for score in judged if score is not None), None)
-        if figure is None:
+        judged = (name for name in ("ppl_bound", "ppl", "frame_ppl") if scores.get(name) is not None)
+        if (name := next(judged, None)) is None:
             raise UserError("no event of the validation split has a known frame to judge by")
-        self._warn_if_useless(scores)
+        figure = scores[name]
+        self._warn_if_useless(name, figure)
         best = math.isfinite(figure) and (state.best is None or figure < state.best)
         if best:
             state.best, state.best_step, state.stale = figure, state.step, 0
@@ -309,19 +307,17 @@ class _Training:
         if state.stale >= self.settings.patience:
             self.display.say(f"no improvement in {state.stale} validations: stopping")
 
-    def _warn_if_useless(self, scores: Mapping[str, Any]) -> None:
+    def _warn_if_useless(self, name: str, figure: float) -> None:
         """Say once if the model does worse than one that knows nothing."""
-        sizes = {"ppl": len(self.corpus.vocabulary), "frame_ppl": len(self.corpus.frames)}
-        kinds = {"ppl": "words", "frame_ppl": "frames"}
-        for name, size in sizes.items():
-            figure = scores.get(name)
-            if figure is None or name in self.warned or figure <= size:
-                continue
-            self.warned.add(name)
-            self.display.say(
-                f"warning: the {name} of {figure:.3g} is worse than that of a guess among all {size:,} "
-                f"{kinds[name]}: if it stays so, start again with a smaller --learning-rate"
-            )
+        frames = name == "frame_ppl"
+        size = len(self.corpus.frames if frames else self.corpus.vocabulary)
+        if figure <= size or self.warned:
+            return
+        self.warned = True
+        self.display.say(
+            f"warning: {name} {figure:.4g} on the validation split is worse than a guess among all {size:,} "
+            f"{'frames' if frames else 'words'}\nif it stays so, start again with a smaller --learning-rate"
+        )
 
     def _record(self, state: State, values: dict[str, Any]) -> dict[str, Any]:
         epoch = round(state.step / self.per_epoch, 4)
