@@ -375,7 +375,7 @@ def test_a_disk_without_locks_is_said_and_works(
     monkeypatch.setattr(fcntl, "flock", refuse)
     with held(tmp_path / ".lock", "busy"):
         pass
-    assert "has no locks" in caplog.text
+    assert "the disk has no locks" in caplog.text
 
 
 def test_a_link_to_itself_and_a_nul_in_a_name_are_explained(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def lock(file: IO[Any], busy: str | None) -> None:
     except OSError as error:
         if error.errno not in NO_LOCKS:
             raise
-        logger.warning("the disk of %s has no locks: two processes at once are not noticed", file.name)
+        logger.warning("the disk has no locks (%s): two processes at once are not noticed", busy or file.name)
 
 
 @contextlib.contextmanager
@@ -52,18 +52,18 @@ def held(path: Path, busy: str | None) -> Iterator[None]:
     ``busy`` is said if another process has it; without it, this one waits. Raises ``OSError`` where the file
     cannot be made.
     """
-    how = os.O_RDONLY
+    mode = os.O_RDONLY
     while True:
-        with open(path, opener=lambda name, _: os.open(name, how | os.O_CREAT, 0o666)) as file:
+        with os.fdopen(os.open(path, mode | os.O_CREAT, 0o666)) as file:
             try:
                 lock(file, busy)
             except OSError as error:
-                if error.errno != errno.EBADF or how == os.O_RDWR:
+                if error.errno != errno.EBADF or mode == os.O_RDWR:
                     raise
-                how = os.O_RDWR  # NFS locks only what is open for writing
+                mode = os.O_RDWR  # NFS locks only what is open for writing
                 continue
             # The one before may have removed the file since it was opened: then nobody else looks at it.
-            if not (path.exists() and os.path.samestat(os.fstat(file.fileno()), os.stat(path))):
+            if not _is_at(file, path):
                 continue
             try:
                 yield
@@ -72,3 +72,10 @@ def held(path: Path, busy: str | None) -> Iterator[None]:
                 with contextlib.suppress(OSError):
                     path.unlink()
             return
+
+
+def _is_at(file: IO[Any], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False
