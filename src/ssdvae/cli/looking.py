@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from jsonargparse import Namespace
 from ssdvae.cli.console import bar, counted, say, table
 from ssdvae.cli.flags import Parser, add_settings, input_format, json_lines
 from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings
+from ssdvae.records import to_json
 
 if TYPE_CHECKING:
     from ssdvae.answers.infer import InferredDocument
@@ -43,7 +43,7 @@ def explain(args: Namespace) -> None:
         found = api.explain(args.run, corpus=corpus, tick=tick, **settings.to_dict())
     record = found.to_record(settings)
     if args.json:
-        print(json.dumps(record))
+        print(to_json(record))
     else:
         _show(explain_tables(record))
 
@@ -86,7 +86,7 @@ def infer(args: Namespace) -> None:
         say(f"wrote {write_records(out, (d.to_record() for d in inferred)):,} documents to {out}")
     elif args.json:
         for document in inferred:
-            print(json.dumps(document.to_record(), ensure_ascii=False), flush=args.file == "-")
+            print(to_json(document.to_record(), ensure_ascii=False), flush=args.file == "-")
     else:
         _show(inferred_table(document) for document in inferred)
     if skipped is not None:
@@ -135,7 +135,7 @@ def generate(args: Namespace) -> None:
     if unknown := unknown_words(model, seed):
         say(f"not in the vocabulary of the model: {', '.join(unknown)}")
     if args.json:
-        print(json.dumps({"unknown_words": unknown, "scripts": [script.to_record() for script in scripts]}))
+        print(to_json({"unknown_words": unknown, "scripts": [script.to_record() for script in scripts]}))
     else:
         _show(script_table(script, number) for number, script in enumerate(scripts, start=1))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -37,6 +36,7 @@ from ssdvae.config import (
 )
 from ssdvae.errors import UserError
 from ssdvae.paper.grid import TARGETS
+from ssdvae.records import to_json
 
 # One pair of functions for each command: its flags, and what it calls.
 
@@ -254,7 +254,7 @@ def benchmark(args: Namespace) -> None:
     settings = BenchmarkSettings.of(vars(args))
     result = measure(settings)
     if args.json:
-        print(json.dumps(result))
+        print(to_json(result))
         return
     head = ["", "seconds", "documents/s", "GFLOP", "GFLOP/s", "efficiency", "peak memory"]
     rows = [
@@ -296,7 +296,7 @@ def evaluate(args: Namespace) -> None:
     with bar("evaluating", corpus.manifest["splits"][settings.split]["documents"]) as tick:
         scores = api.evaluate(args.run, corpus=corpus, details=args.details, tick=tick, **settings.to_dict())
     if args.json:
-        print(json.dumps(scores))
+        print(to_json(scores))
         return
     for name, value in scores.items():
         if not isinstance(value, dict | list):

@@ -20,6 +20,7 @@ from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import atomic_write, sha256
+from ssdvae.models.attention import Looks
 from ssdvae.models.card import model_card
 from ssdvae.models.decoder import Decoder, Plan, TiedLinear
 from ssdvae.models.latent import Sampler, SoftClusters, training_sampler
@@ -57,8 +58,13 @@ class Beliefs:
     log_q: Float[Tensor, "B N K"]
     mask: Bool[Tensor, "B N"]
     frames: bool = True
-    attention: Float[Tensor, "B N T"] | None = None
+    looks: Looks | None = None
     clusters: SoftClusters | None = None
+
+    @property
+    def attention(self) -> Float[Tensor, "B N T"] | None:
+        """On each word, computed when it is asked for."""
+        return None if self.looks is None else self.looks.shares
 
     @property
     def value(self) -> Int[Tensor, "B N"]:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Noise
-from ssdvae.models.attention import Attention
+from ssdvae.models.attention import Attention, Looks
 from ssdvae.models.flops import linear_flops
 from ssdvae.models.latent import Posterior, Sampler, inject
 from ssdvae.models.recurrent import Bidirectional, full_precision, per_word
@@ -61,19 +61,19 @@ class Encoder(nn.Module):
         own = self._own(hidden, mask)
         steps = []
         for m in range(chain.shape[1]):
-            joined, attention = self.attention(self.w_in(previous)[:, None], hidden, words)
-            joined = joined[:, 0]
+            query = self.w_in(previous)
+            joined = self.attention(query[:, None], hidden, words)[0][:, 0]
             if m < own.shape[1]:
                 joined = joined + own[:, m]
             raw_logits = full_precision(self.w_out(joined))
             logits = inject(raw_logits, observed[:, m])
             sample = sampler(logits, noise)
             previous = sample.to(frame_embedding.dtype) @ frame_embedding
-            steps.append((raw_logits, logits, sample, previous, attention[:, 0]))
-        raw_logits, logits, sample, memory, attention = (
+            steps.append((raw_logits, logits, sample, previous, query))
+        raw_logits, logits, sample, memory, queries = (
             torch.stack(part, dim=1) for part in zip(*steps, strict=True)
         )
-        return Posterior(raw_logits, logits, sample, memory, attention, chain)
+        return Posterior(raw_logits, logits, sample, memory, Looks(queries, hidden, words), chain)
 
     def _own(self, hidden: Float[Tensor, "B T h"], mask: Bool[Tensor, "B K"]) -> Float[Tensor, "B K2 h"]:
         """tanh(h_m) of each event that was read, if frames know their events; else of none."""
