@@ -9,7 +9,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import MODEL_SETTINGS
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.corpus import Documents
 from ssdvae.data.events import MISSING, Document, Event
@@ -19,24 +19,23 @@ from ssdvae.models.base import EventModel
 from ssdvae.models.ssdvae import SSDVAE
 
 WORDS, FRAMES = 11, 3
+SIZES = {
+    "embedding": 6,
+    "hidden": 8,
+    "layers": 2,
+    "role_embedding": 3,
+    "latents": 3,
+    "codes": 4,
+    "code_width": 5,
+}
 
 
 def toy_model(name: str = "ssdvae", frames: int = FRAMES, **settings: Any) -> EventModel:
     """A model with weights large enough that everything it reads makes a difference."""
     words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(WORDS - 2))]
-    config = ModelSettings(
-        model=name,
-        **{
-            "embedding": 6,
-            "hidden": 8,
-            "layers": 2,
-            "role_embedding": 3,
-            "latents": 3,
-            "codes": 4,
-            "code_width": 5,
-            **settings,
-        },
-    )
+    kind = MODEL_SETTINGS[name]
+    sizes = {name: size for name, size in SIZES.items() if name in kind.names()}
+    config = kind.exactly({**sizes, **settings})
     model = MODELS[name](
         config,
         Vocabulary(words, [1] * WORDS),

@@ -24,6 +24,7 @@ from ssdvae.answers.infer import InferredDocument, infer_documents
 from ssdvae.cli.console import say
 from ssdvae.config import (
     MEASURED_ALIKE,
+    PRESETS,
     TRAINED_ALIKE,
     AnnotateSettings,
     EvaluateSettings,
@@ -230,7 +231,7 @@ def reproduce_paper(what: str, data: Corpus | AnyPath, out: AnyPath, **settings:
     if unknown := [name for name in settings if name not in known]:
         raise UserError(f"no setting {unknown[0]!r}; there are: {', '.join(known)}")
     chosen = ReproduceSettings.of(settings)
-    training = TrainSettings.preset(chosen.scale, **_only(TRAINED_ALIKE, settings))
+    training = {**PRESETS[chosen.scale], **_only(TRAINED_ALIKE, settings)}
     measuring = EvaluateSettings(**_only(MEASURED_ALIKE, settings))
     corpus = data if isinstance(data, Corpus) else Corpus(data)
     return reproduce(what, corpus, Path(out), chosen, training, measuring)

@@ -72,7 +72,7 @@ def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
     prepared, optimizer = accelerator.prepare(model, new_optimizer(model, settings))
     training = timed(
         settings.batch,
-        TRAINING * model.flops(settings.batch, settings.events, settings.samples),
+        TRAINING * model.flops(settings.batch, settings.events, model.training_chains),
         train_steps(prepared, optimizer, accelerator, learned, settings, start=0),
     )
     return {

@@ -56,10 +56,10 @@ def read_json(path: Path, kind: type, expected: str) -> Any:
     return value
 
 
-def read_yaml(path: Path, expected: str) -> dict[str, Any]:
+def read_yaml(path: Path, expected: str, loader: type[yaml.SafeLoader] = yaml.SafeLoader) -> dict[str, Any]:
     """The mapping of names to values in a YAML file."""
     try:
-        value = yaml.safe_load(_content(path, expected))
+        value = yaml.load(_content(path, expected), loader)
         if not isinstance(value, dict):
             raise Malformed(shorten(value), expected)
         if other := [key for key in value if not isinstance(key, str)]:

@@ -25,6 +25,7 @@ import yaml
 from torch import Tensor, nn
 
 from ssdvae.config import TrainSettings
+from ssdvae.config.formats import read_train_settings, versioned
 from ssdvae.errors import DataError, Malformed, UserError
 from ssdvae.files import atomic_write, check_exists, translate_os_errors
 from ssdvae.limits import read_whole
@@ -138,7 +139,7 @@ class Run:
         with translate_os_errors(self.folder, "write"):
             self.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(self.config_path) as path:
-            values = {"corpus": str(corpus.resolve()), **settings.to_dict()}
+            values = versioned({"corpus": str(corpus.resolve()), **settings.to_dict()})
             path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
         self.metrics_path.touch()
 
@@ -149,13 +150,12 @@ class Run:
             raise UserError(f"{self.folder} is not the folder of a run: it has no config.yaml")
         values = read_yaml(self.config_path, SETTINGS)
         try:
-            check_shape(values, dict[str, str | float | bool | None])
             check_shape(corpus := values.pop("corpus", None), str, "corpus")
-            settings = TrainSettings(**values)
+            settings = read_train_settings(values)
         except Malformed as error:
             raise DataError(self.config_path, None, error.found, error.expected) from error
-        except (UserError, TypeError) as error:
-            raise DataError(self.config_path, None, str(error), SETTINGS) from error
+        except UserError as error:
+            raise UserError(f"{self.config_path}: {error}") from error
         begun = self.state().settings
         if begun and begun != self._settings_fingerprint():
             hint = "put them back as they were, or train a new run with --config"
@@ -246,6 +246,7 @@ class Run:
         try:
             state = made(State, from_json(metadata.get("state", "null")))
             state.check()
+            state.sums = {RENAMED.get(name, name): value for name, value in state.sums.items()}
         except Malformed as error:
             raise DataError(self.checkpoint_path, None, error.found, error.expected) from error
         return state
@@ -282,3 +283,7 @@ def _moments(tensors: Mapping[str, Tensor], name: str, parameter: nn.Parameter) 
     if len(moments) not in (0, 3):
         raise Malformed(f"only {', '.join(moments)} of {name}", "all that Adam knows of it, or nothing")
     return moments
+
+
+RENAMED = {"surprise": "prior_cross_entropy"}
+"""Terms of the loss in older checkpoints, and what they are called now."""

@@ -21,7 +21,8 @@ from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
 from ssdvae.models.base import EventModel
-from ssdvae.models.latent import mode
+from ssdvae.models.latent import most_likely
+from ssdvae.models.plan import PlanRequest
 from tests.answers.test_decoding import fits
 from tests.toys import FRAMES, WORDS, noise, toy_model, toy_ssdvae
 
@@ -50,7 +51,7 @@ def every_event(model: EventModel) -> dict[tuple[str, ...], float]:
     seed = to_batch(model, [Document("a", tuple(SEED))])
     nothing = torch.full((1, 2), -1)
     with torch.no_grad():
-        plan = model.plan(seed, nothing, nothing < 0, mode, noise(1))
+        plan = model.plan(PlanRequest.continuing(seed, nothing, most_likely, noise(1)))
         scores = model.continuations(seed, plan, options[None, :, None])[0]
     names = [tuple(model.vocabulary.name(w) for w in event) for event in options.tolist()]
     return dict(zip(names, scores.tolist(), strict=True))
@@ -81,7 +82,7 @@ def test_greedy_takes_the_likeliest_word_each_time(model: EventModel) -> None:
     assert words(script) == words(made(model, method="beam", beam=1, events=3)[0])
     seed = to_batch(model, [Document("a", tuple(SEED))])
     nothing = torch.full((1, 4), -1)
-    plan = model.plan(seed, nothing, nothing < 0, mode, noise(1))
+    plan = model.plan(PlanRequest.continuing(seed, nothing, most_likely, noise(1)))
     state = model.begin(seed, plan)
     for event in words(script)[1:]:
         plan, word = plan.after(1), None
@@ -104,7 +105,7 @@ def test_a_script_has_the_probability_that_the_model_gives_it(model: EventModel,
         document = Document("a", tuple(event.event for event in script.events))
         batch = to_batch(model, [document])
         seed = to_batch(model, [Document("a", document.events[:1])])
-        plan = model.plan(seed, batch.observed, batch.mask, mode, noise(1))
+        plan = model.plan(PlanRequest.continuing(seed, batch.observed, most_likely, noise(1)))
         if plan.frames is not None:
             frames = torch.tensor([[model.frames.id(event.planned) for event in script.events]])
             table = model.get_parameter("frame_embedding")
@@ -122,7 +123,7 @@ def test_scripts_are_drawn_as_often_as_they_are_likely(name: str, top_p: float) 
     scripts = made(model, top_p=top_p, scripts=size, events=1, batch=size)
     seed = to_batch(model, [Document("a", tuple(SEED))])
     nothing = torch.full((1, 2), -1)
-    plan = model.plan(seed, nothing, nothing < 0, mode, noise(1))
+    plan = model.plan(PlanRequest.continuing(seed, nothing, most_likely, noise(1)))
     log_p, state = model.next_word(model.begin(seed, plan), plan, None, 0)
     log_p[:, [model.vocabulary.unknown, model.vocabulary.missing]] = -torch.inf
     verbs = Counter(words(script)[1][0] for script in scripts)
@@ -273,7 +274,7 @@ def test_without_a_seed_frames_come_from_the_prior(prior: str) -> None:
         chains = torch.tensor([[names.index(str(e.planned)) for e in s.events] for s in scripts])
         batch = to_batch(model, [Document("a", tuple(e.event for e in s.events)) for s in scripts])
         sample = torch.nn.functional.one_hot(chains, FRAMES).double()
-        ends = model.word_decoder(model.reader(batch.tokens), model._planned(sample)).ends
+        ends = model.word_decoder(model.reader(batch.tokens), model._plan_of(sample)).ends
         second = model.prior(sample, ends)[:, 1].exp()
     fits(_frame_counts((s.events[1].planned for s in scripts), names), second.mean(0).numpy())
 

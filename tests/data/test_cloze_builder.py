@@ -175,10 +175,10 @@ def test_no_items_need_be_made_and_old_folders_have_none(tmp_path: Path, documen
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"cloze_items": -1}, "--cloze-items: found -1, expected 0, or at least the 6 of --cloze-options"),
+        ({"cloze_items": -1}, "--cloze-items: found -1, expected a whole number, at least 0"),
         ({"cloze_items": 5}, "--cloze-items: found 5"),
-        ({"cloze_events": 1}, "--cloze-events: found 1, expected at least 2"),
-        ({"cloze_options": 1}, "--cloze-options: found 1, expected at least 2"),
+        ({"cloze_events": 1}, "--cloze-events: found 1, expected a whole number, at least 2"),
+        ({"cloze_options": 1}, "--cloze-options: found 1, expected a whole number, at least 2"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(changes: dict[str, Any], match: str) -> None:

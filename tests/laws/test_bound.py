@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ssdvae.data.batches import Batch, Noise
+from ssdvae.models.plan import PlanRequest
 from ssdvae.models.ssdvae import SSDVAE
 from tests.toys import FRAMES, noise, toy_batch, toy_ssdvae
 
@@ -38,9 +39,9 @@ def every_chain(model: SSDVAE, document: Batch) -> tuple[Tensor, Tensor]:
     def forced(logits: Tensor, noise: Noise) -> Tensor:
         return one_hot[:, next(place)]
 
-    posterior = model.posterior(copies, forced, noise(len(chains)))
+    posterior = model.posterior(PlanRequest.whole(copies, forced, noise(len(chains))))
     words, log_p = model._score(copies, posterior, model.reader(copies.tokens))
-    return (words + posterior.chosen(log_p)).sum(1), posterior.log_q()
+    return (words + posterior.log_prob_of_sample(log_p)).sum(1), posterior.log_q()
 
 
 KINDS: dict[str, dict[str, Any]] = {

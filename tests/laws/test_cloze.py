@@ -11,14 +11,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ssdvae.config import EvaluateSettings, ModelSettings, PrepareSettings
+from ssdvae.config import EvaluateSettings, PrepareSettings, RNNLMSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.cloze import ClozeBuilder, ClozeItem, ClozeTask, credits
 from ssdvae.data.events import MISSING, Event
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.evaluation.cloze import ROUNDING, interval, score_cloze
-from ssdvae.models.decoder import Plan
+from ssdvae.models.plan import Plan
 from ssdvae.models.rnnlm import RNNLM
 from ssdvae.storyworld.scores import best_cloze
 from ssdvae.storyworld.world import World
@@ -31,7 +31,7 @@ class Oracle(RNNLM):
     """The embedded world itself, in the place of a model."""
 
     def __init__(self, words: list[str]) -> None:
-        config = ModelSettings(model="rnnlm", hidden=1, embedding=1)
+        config = RNNLMSettings(hidden=1, embedding=1)
         super().__init__(config, Vocabulary(words, [1] * len(words)), Inventory(["F"], [1]))
         self.world = World.embedded()
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ssdvae.models.latent import ESTIMATORS, reinmax, relaxed, straight_through
+from ssdvae.models.latent import ESTIMATORS, gumbel_softmax, reinmax, straight_through
 from tests.toys import noise
 
 Function = Callable[[Tensor], Tensor]
@@ -81,7 +81,7 @@ def test_hard_estimators_draw_what_is_drawn_exactly(temperature: float) -> None:
 
 
 def test_a_soft_draw_is_a_point_of_the_simplex() -> None:
-    sample = relaxed(0.5)(LOGITS.expand(100, -1), noise(100))
+    sample = gumbel_softmax(0.5)(LOGITS.expand(100, -1), noise(100))
     torch.testing.assert_close(sample.sum(-1), torch.ones(100, dtype=torch.float64))
     assert (sample > 0).all()
     assert (sample < 1).all()

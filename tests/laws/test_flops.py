@@ -53,5 +53,5 @@ def test_a_training_step_is_three_times_the_formula(name: str, settings: dict[st
     model, batch = toy_model(name, **settings), toy_batch([EVENTS] * DOCUMENTS)
     with counter() as counted:
         model.train()(batch, noise(DOCUMENTS)).per_document.sum().backward()
-    useful = TRAINING * model.flops(DOCUMENTS, EVENTS, model.config.samples)
+    useful = TRAINING * model.flops(DOCUMENTS, EVENTS, model.training_chains)
     assert counted.get_total_flops() == pytest.approx(useful, rel=0.02)

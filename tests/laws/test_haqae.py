@@ -115,8 +115,7 @@ def test_dead_codes_are_put_beside_living_ones() -> None:
         with torch.no_grad():
             model.codebooks[0, 1:] = 1e3  # so far away that no query finds them
         for _ in range(400):
-            model(batch, noise(8))
-            model.after_step(lambda counts: counts, generator)
+            model.after_step(model(batch, noise(8)), lambda counts: counts, generator)
         distances = (model.codebooks[0] - model.codebooks[0, 0]).norm(dim=-1)
         assert bool((distances < 10).all()) is revive
         assert model.use.sum().item() == pytest.approx(4)

@@ -10,18 +10,18 @@ import pytest
 import torch
 from torch.distributions import Categorical
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import SSDVAESettings
 from ssdvae.data.batches import Noise
 from ssdvae.models.attention import Attention, Looks
 from ssdvae.models.latent import (
     Elbo,
     Posterior,
+    categorical,
     entropy,
-    exact,
+    gumbel_softmax,
     importance_bounds,
     inject,
-    mode,
-    relaxed,
+    most_likely,
 )
 from tests.toys import noise
 
@@ -49,20 +49,20 @@ def test_injection_does_not_depend_on_the_rest_of_the_batch() -> None:
     torch.testing.assert_close(inject(raw, observed), alone)
 
 
-def test_relaxed_samples_are_on_the_simplex_and_sharpen_as_the_temperature_falls() -> None:
+def test_gumbel_softmax_samples_are_on_the_simplex_and_sharpen_as_the_temperature_falls() -> None:
     logits = torch.randn(50, 5)
-    samples = [relaxed(t)(logits, noise(50)) for t in (2.0, 0.5, 1e-6)]
+    samples = [gumbel_softmax(t)(logits, noise(50)) for t in (2.0, 0.5, 1e-6)]
     for sample in samples:
         torch.testing.assert_close(sample.sum(-1), torch.ones(50))
     peaks = [sample.max(-1).values.mean() for sample in samples]
     assert peaks[0] < peaks[1] < peaks[2]
-    torch.testing.assert_close(samples[2], exact(logits, noise(50)), atol=1e-3, rtol=0)
+    torch.testing.assert_close(samples[2], categorical(logits, noise(50)), atol=1e-3, rtol=0)
 
 
 def test_exact_samples_have_the_frequencies_of_the_softmax() -> None:
     draws, logits = 40_000, torch.tensor([0.5, -1.0, 1.5, 0.0])
     rows = logits.expand(draws, -1)
-    counts = exact(rows, noise(draws)).sum(0)
+    counts = categorical(rows, noise(draws)).sum(0)
     expected = draws * logits.softmax(-1)
     chi_square = float(((counts - expected) ** 2 / expected).sum())
     assert chi_square < 16.27  # the 99.9 % point of χ² with 3 degrees of freedom
@@ -70,7 +70,7 @@ def test_exact_samples_have_the_frequencies_of_the_softmax() -> None:
 
 def test_mode_is_the_largest_logit_whatever_the_noise() -> None:
     logits = torch.randn(10, 5)
-    assert torch.equal(mode(logits, noise(10)).argmax(-1), logits.argmax(-1))
+    assert torch.equal(most_likely(logits, noise(10)).argmax(-1), logits.argmax(-1))
 
 
 def test_gumbel_noise_is_finite_even_where_the_uniform_draw_is_zero() -> None:
@@ -134,5 +134,5 @@ def test_weights_count_once_per_word_or_once_per_document() -> None:
     torch.testing.assert_close(word, torch.tensor([50 + 20 * (0.5 * 7 - 0.2 * 3)]))
 
 
-def _weights(normalize: Literal["word", "document"]) -> ModelSettings:
-    return ModelSettings(normalize=normalize, entropy_weight=0.2, frame_weight=0.5)
+def _weights(normalize: Literal["word", "document"]) -> SSDVAESettings:
+    return SSDVAESettings(normalize=normalize, entropy_weight=0.2, frame_weight=0.5)

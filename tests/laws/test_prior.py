@@ -15,21 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import SSDVAESettings
 from ssdvae.data.relations import KEYS, read_relations
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import DataError
 from ssdvae.models.attention import Looks
-from ssdvae.models.latent import Elbo, Posterior
-from ssdvae.models.prior import FrameNetPrior, UniformPrior, bigram_statistics, new_prior, relations_between
+from ssdvae.models.latent import Elbo, Posterior, probabilities
+from ssdvae.models.plan import PlanRequest
+from ssdvae.models.prior import PRIORS, FrameNetPrior, UniformPrior, bigram_statistics, relations_between
 from tests.toys import FRAMES, noise, toy_batch, toy_ssdvae
 
-PRIORS = ("uniform", "markov", "framenet", "history")
 EVENTS = 3
 
 
 def random_prior(name: Any) -> Any:
-    prior = new_prior(ModelSettings(prior=name, hidden=6, prior_rank=2), FRAMES).double()
+    prior = PRIORS[name].new(SSDVAESettings(prior=name, hidden=6, prior_rank=2), FRAMES).double()
     for parameter in prior.parameters():
         torch.nn.init.normal_(parameter)
     return prior
@@ -81,7 +81,7 @@ def test_the_divergence_of_a_chain_is_that_by_enumeration() -> None:
     posterior = posterior_of(logits.expand(count, -1, -1), chains, mask)
     log_p = prior(chains, torch.zeros(count, EVENTS, 6).double())
     log_q = posterior.log_q()
-    exact = (log_q.exp() * (log_q - posterior.chosen(log_p).sum(1))).sum()
+    exact = (log_q.exp() * (log_q - posterior.log_prob_of_sample(log_p).sum(1))).sum()
     by_steps = (log_q.exp() * posterior.divergence(log_p, latent)).sum()
     torch.testing.assert_close(by_steps, exact)
 
@@ -109,15 +109,15 @@ def test_the_bound_rises_with_warmup_and_the_paper_fits_its_prior_beside() -> No
     values = (-50.0, 3.0, 7.0, 11.0, 13.0)
     elbo, words = Elbo(*(torch.tensor([value]) for value in values)), torch.tensor([20])
 
-    def loss(progress: float = 1.0, **settings: Any) -> float:
-        return elbo.loss(ModelSettings(**settings), words, progress).item()
+    def loss(progress: float = 1.0, learned: bool = False, **settings: Any) -> float:
+        return elbo.loss(SSDVAESettings(**settings), words, progress, learned_prior=learned).item()
 
-    bound = {"objective": "bound", "frame_weight": 0.5, "kl_weight": 2.0, "kl_warmup": 0.4}
+    bound: dict[str, Any] = {"objective": "bound", "frame_weight": 0.5, "kl_weight": 2.0, "kl_warmup": 0.4}
     for progress, share in ((0.0, 0.0), (0.1, 0.25), (0.4, 1.0), (0.9, 1.0)):
         assert loss(progress, **bound) == pytest.approx(50 + 2 * share * 11 + 20 * 0.5 * 7)
     paper = 50 + 20 * (0.1 * 7 - 0.1 * 3)
     assert loss() == pytest.approx(paper)
-    assert loss(prior="markov") == pytest.approx(paper + 13)
+    assert loss(learned=True) == pytest.approx(paper + 13)
 
 
 @pytest.mark.parametrize("prior", ["markov", "framenet", "history"])
@@ -138,7 +138,7 @@ def test_words_follow_no_frame_of_a_later_event_where_frames_follow_words() -> N
     """Under the history prior, a frame is drawn after the words before it: these must not know it."""
     model, batch = toy_ssdvae(prior="history", guide="aligned"), toy_batch([EVENTS] * 2)
     with torch.no_grad():
-        posterior = model.posterior(batch, lambda logits, noise: logits.softmax(-1), noise(2))
+        posterior = model.posterior(PlanRequest.whole(batch, probabilities, noise(2)))
         plan = model._plan(posterior)
         before = model.log_probs(batch, plan)
         for place in range(1, EVENTS):

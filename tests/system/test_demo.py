@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from tests.system.test_commands import KEYS
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = dataclasses.replace(TRAIN, epochs=3, hidden=16)
+    settings = TRAIN.changed(epochs=3, hidden=16)
     scores = run_demo(tmp_path / "demo", documents=600, settings=settings)
     assert json.loads((tmp_path / "demo" / "scores.json").read_text()) == scores
     assert scores["ssdvae"].keys() >= KEYS

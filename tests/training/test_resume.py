@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import signal
@@ -71,7 +70,7 @@ def test_a_crash_changes_nothing(
     step: int,
     every_step: bool,
 ) -> None:
-    settings = dataclasses.replace(SETTINGS, save_minutes=0) if every_step else SETTINGS
+    settings = SETTINGS.changed(save_minutes=0) if every_step else SETTINGS
     crash_after(monkeypatch, step, fail)
     with pytest.raises(CrashError):
         train(corpus, tmp_path / "run", settings)
@@ -85,7 +84,7 @@ def test_a_crash_changes_nothing(
 def test_every_model_resumes(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    settings = dataclasses.replace(SETTINGS, model=name)
+    settings = SETTINGS.changed(model=name)
     whole = train(corpus, tmp_path / "whole", settings)
     crash_after(monkeypatch, PER_EPOCH + 3, fail)
     with pytest.raises(CrashError):
@@ -96,7 +95,7 @@ def test_every_model_resumes(
 def test_words_that_are_sampled_are_drawn_again(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = dataclasses.replace(SETTINGS, sampled_words=20)
+    settings = SETTINGS.changed(sampled_words=20)
     whole = train(corpus, tmp_path / "whole", settings)
     crash_after(monkeypatch, PER_EPOCH + 3, fail)
     with pytest.raises(CrashError):
@@ -115,7 +114,7 @@ def wait_for_step(run: Run, step: int, process: subprocess.Popen[str]) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_signal_changes_nothing(corpus: Corpus, tmp_path: Path, number: signal.Signals) -> None:
     """SIGKILL in the middle of anything; SIGTERM and Ctrl-C save and say how to go on."""
-    settings = dataclasses.replace(SETTINGS, save_minutes=0, epochs=6)
+    settings = SETTINGS.changed(save_minutes=0, epochs=6)
     run = Run(tmp_path / "run")
     process = start("train", corpus.folder, "--out", run.folder, *flags(settings))
     wait_for_step(run, 3, process)

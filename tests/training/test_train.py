@@ -14,7 +14,7 @@ import yaml
 from safetensors.torch import load_file
 
 import ssdvae
-from ssdvae.config import SPLITS, PrepareSettings, Split, TrainSettings
+from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.batches import Noise, epoch_batches, generator, mask_frames, process_slice
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
@@ -35,8 +35,9 @@ def test_two_processes_take_the_step_that_one_takes(corpus: Corpus, tmp_path: Pa
 
     In batches of four, the parts of the processes differ in length.
     """
-    still = dataclasses.replace(SETTINGS, epochs=1, batch=4, samples=2, learning_rate=1e-12, decay=False)
-    every = {name: dataclasses.replace(still, model=name, revive=True) for name in MODELS}
+    still = SETTINGS.changed(epochs=1, batch=4, samples=2, learning_rate=1e-12, decay=False)
+    every = {name: still.changed(model=name) for name in MODELS}
+    every["haqae"] = every["haqae"].changed(revive=True)
     for name, settings in every.items():
         train(corpus, tmp_path / "one" / name, settings)
     (tmp_path / "runs.json").write_text(json.dumps({n: s.to_dict() for n, s in every.items()}))
@@ -64,17 +65,17 @@ def test_relations_of_framenet_come_from_a_file_or_are_asked_for(
         raise UserError(f"the corpus {name} is not installed")
 
     monkeypatch.setattr("ssdvae.extraction.framenet.open_framenet", absent)
-    settings = dataclasses.replace(SETTINGS, epochs=1, prior="framenet", objective="bound")
+    settings = SETTINGS.changed(epochs=1, prior="framenet", objective="bound")
     with pytest.raises(UserError, match="--relations FILE"):
         train(corpus, tmp_path / "without", settings)
     assert not (tmp_path / "without").exists()
     one, other = corpus.frames.names[:2]
     (tmp_path / "relations.json").write_text(json.dumps([{"relation": "Precedes", "sub": one, "sup": other}]))
-    train(corpus, tmp_path / "with", dataclasses.replace(settings, relations=tmp_path / "relations.json"))
+    train(corpus, tmp_path / "with", settings.changed(relations=tmp_path / "relations.json"))
 
 
 def test_training_lowers_the_loss_and_records_every_term(corpus: Corpus, tmp_path: Path) -> None:
-    run = train(corpus, tmp_path / "run", dataclasses.replace(SETTINGS, epochs=4, learning_rate=0.02))
+    run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=4, learning_rate=0.02))
     records = run.metrics()
     training = [record for record in records if record["split"] == "train"]
     validation = [record for record in records if record["split"] == "valid"]
@@ -97,13 +98,13 @@ def test_the_saved_model_is_the_best_one(corpus: Corpus, uninterrupted: Run) -> 
 
 def test_a_loss_that_is_not_finite_stops_the_run(corpus: Corpus, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not finite"):
-        train(corpus, tmp_path / "run", dataclasses.replace(SETTINGS, learning_rate=1e38))
+        train(corpus, tmp_path / "run", SETTINGS.changed(learning_rate=1e38))
 
 
 def test_early_stopping(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stops after ``patience`` validations that are no better than the best."""
     monkeypatch.setattr("ssdvae.training.train.evaluate", _ppl_of([5.0, 4.0, 4.5, 4.0, 4.2, 1.0]))
-    run = train(corpus, tmp_path / "run", dataclasses.replace(SETTINGS, epochs=20, patience=3))
+    run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=20, patience=3))
     assert [r["ppl"] for r in run.metrics() if r["split"] == "valid"] == [5.0, 4.0, 4.5, 4.0, 4.2]
 
 
@@ -119,17 +120,17 @@ def test_config_yaml_has_every_setting_and_makes_the_same_run(
     assert folder == corpus.folder
     assert settings == SETTINGS
     values = yaml.safe_load(uninterrupted.config_path.read_text())
-    assert set(values) == {"corpus", *TrainSettings.names()}
+    assert set(values) == {"format", "corpus", *SETTINGS.values()}
 
 
 def test_vectors_give_their_width_and_their_rows(corpus: Corpus, tmp_path: Path) -> None:
     word = corpus.vocabulary.names[5]
     with atomic_write(tmp_path / "vectors.txt") as path:
         path.write_text(f"{word} 1.5 -2 3\nelsewhere 0 0 0\n")
-    settings = dataclasses.replace(SETTINGS, embedding=None, vectors=tmp_path / "vectors.txt", epochs=1)
-    with pytest.raises(UserError, match="3 wide"):
-        train(corpus, tmp_path / "wrong", dataclasses.replace(settings, embedding=8))
-    run = train(corpus, tmp_path / "run", dataclasses.replace(settings, learning_rate=1e-12))
+    settings = SETTINGS.changed(embedding=None, vectors=tmp_path / "vectors.txt", epochs=1)
+    with pytest.raises(UserError, match="3 dimensions"):
+        train(corpus, tmp_path / "wrong", settings.changed(embedding=8))
+    run = train(corpus, tmp_path / "run", settings.changed(learning_rate=1e-12))
     weight = ssdvae.load(run.folder).word_embedding().weight
     torch.testing.assert_close(weight[5].detach(), torch.tensor([1.5, -2.0, 3.0]))
 
@@ -138,7 +139,7 @@ def test_tensorboard_has_the_same_figures(corpus: Corpus, tmp_path: Path) -> Non
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    run = train(corpus, tmp_path / "run", dataclasses.replace(SETTINGS, epochs=1, tensorboard=True))
+    run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=1, tensorboard=True))
     events = EventAccumulator(str(run.folder / "tensorboard")).Reload()
     logged = {(tag, e.step): e.value for tag in events.Tags()["scalars"] for e in events.Scalars(tag)}
     for record in run.metrics():
@@ -148,8 +149,8 @@ def test_tensorboard_has_the_same_figures(corpus: Corpus, tmp_path: Path) -> Non
 
 
 def test_mixed_precision_trains(corpus: Corpus, tmp_path: Path) -> None:
-    run = train(corpus, tmp_path / "run", dataclasses.replace(SETTINGS, epochs=1, precision="bf16"))
-    full = train(corpus, tmp_path / "full", dataclasses.replace(SETTINGS, epochs=1))
+    run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=1, precision="bf16"))
+    full = train(corpus, tmp_path / "full", SETTINGS.changed(epochs=1))
     assert run.metrics()[-1]["ppl"] == pytest.approx(full.metrics()[-1]["ppl"], rel=0.05)
 
 
@@ -207,14 +208,14 @@ def test_a_classifier_that_cannot_be_judged_says_so(tmp_path: Path) -> None:
         write_jsonl(tmp_path / f"{name}.jsonl", documents)
     files: dict[Split, Path] = {split: tmp_path / f"{split}.jsonl" for split in SPLITS}
     corpus = prepare(files, tmp_path / "corpus", PrepareSettings(keep_frameless=True))
-    settings = dataclasses.replace(SETTINGS, model="rnnlm-classifier", observe=1.0, epochs=1)
+    settings = SETTINGS.changed(model="rnnlm-classifier", observe=1.0, epochs=1)
     with pytest.raises(UserError, match="no event of the validation split has a known frame"):
         train(corpus, tmp_path / "run", settings)
 
 
 def test_a_run_whose_corpus_has_moved_is_gone_on_with(corpus: Corpus, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(corpus.folder, tmp_path / "corpus"))
-    train(Corpus(moved), tmp_path / "run", dataclasses.replace(SETTINGS, epochs=1))
+    train(Corpus(moved), tmp_path / "run", SETTINGS.changed(epochs=1))
     Run(tmp_path / "run").checkpoint_path.unlink()
     (tmp_path / "run" / "metrics.jsonl").unlink()  # killed between the first two files that it wrote
     moved.rename(tmp_path / "elsewhere")

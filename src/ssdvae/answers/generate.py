@@ -22,8 +22,8 @@ from ssdvae.data.batches import Batch, Noise, generator, in_order
 from ssdvae.data.events import Document, Event
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
-from ssdvae.models.decoder import Plan
-from ssdvae.models.latent import Sampler, exact, mode
+from ssdvae.models.latent import Sampler, categorical, most_likely
+from ssdvae.models.plan import Plan, PlanRequest
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,15 @@ def generate(
                 Noise(generator(settings.seed, "generate", purpose), settings.scripts, mine)
                 for purpose in ("frames", "words")
             )
-            draw = partial(_draw, model, exact, for_frames)
-            plan = _plan(model, seed, observed, len(rows), exact, for_frames)
+            draw = partial(_draw, model, categorical, for_frames)
+            plan = _plan(model, seed, observed, len(rows), categorical, for_frames)
             written.append(_write(model, settings, seed, plan, draw, sampling(settings, for_words.uniform)))
     else:
         unused = Noise(torch.Generator(), 1)
-        plan = _plan(model, seed, observed, 1, mode, unused)
+        plan = _plan(model, seed, observed, 1, most_likely, unused)
         beam = settings.beam if settings.method == "beam" else 1
         written.append(
-            _write(model, settings, seed, plan, partial(_draw, model, mode, unused), searching(beam))
+            _write(model, settings, seed, plan, partial(_draw, model, most_likely, unused), searching(beam))
         )
     scripts = [script for part in written for script in _scripts(model, seed_events, part)]
     return sorted(scripts, key=lambda script: -script.log_prob)[: settings.scripts]
@@ -116,9 +116,7 @@ def _plan(
     observed = observed.expand(size, -1)
     if not seed.mask.shape[1]:
         return model.plan_from_prior(size, observed.shape[1], sampler, noise)
-    plan = model.plan(
-        _copies(seed, size), observed, torch.ones_like(observed, dtype=torch.bool), sampler, noise
-    )
+    plan = model.plan(PlanRequest.continuing(_copies(seed, size), observed, sampler, noise))
     if plan.frames is None and (observed >= 0).any():
         raise UserError(f"{model.config.model} has no frames that could be given to it")
     return plan

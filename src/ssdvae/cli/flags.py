@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from argparse import SUPPRESS
-from collections.abc import Sequence
+from argparse import SUPPRESS, Action
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, NoReturn, TypeVar
 
-from jsonargparse import ActionYesNo, ArgumentParser
+import yaml
+from jsonargparse import ArgumentParser, Namespace
 
-from ssdvae.config import PRESETS, Settings, preset
+from ssdvae.config import MODEL_SETTINGS, PRESETS, Setting, Settings, TrainSettings
+from ssdvae.config.formats import upgraded
+from ssdvae.config.settings import unknown_setting
+from ssdvae.config.training import models_with
 from ssdvae.errors import UserError
+from ssdvae.records import read_yaml
+
+Kind = TypeVar("Kind", bound=Settings)
 
 
 class Parser(ArgumentParser):
@@ -35,37 +41,130 @@ class Parser(ArgumentParser):
         raise UserError(f"{message}\nadd --help to read about the settings and their values")
 
 
-def add_settings(parser: Parser, kind: type[Settings], defaults: dict[str, Any]) -> None:
-    """--config, and a flag for each field: its name, type, default and help are the field's."""
-    parser.add_argument("--config", action="config", help="a YAML file with any of these settings")
-    _add_fields(parser, kind, kind.names(), defaults)
-
-
-def add_further_settings(parser: Parser, kind: type[Settings], names: Sequence[str]) -> None:
-    """Some settings of another command: one that is not given is not in the result at all."""
-    _add_fields(parser, kind, names, dict.fromkeys(names, SUPPRESS))
-
-
-def _add_fields(parser: Parser, kind: type[Settings], names: Sequence[str], defaults: dict[str, Any]) -> None:
-    hints = get_type_hints(kind)
-    for field in dataclasses.fields(kind):
-        if field.name not in names:
-            continue
-        flag = "--" + field.name.replace("_", "-")
-        default = defaults.get(field.name, field.default)
-        how: dict[str, Any] = {"type": hints[field.name]}
-        if hints[field.name] is bool:
-            how = {"action": ActionYesNo(no_prefix="no-")}
-        parser.add_argument(flag, default=default, help=field.metadata["help"], **how)
+def add_settings(parser: Parser, kind: type[Settings]) -> None:
+    """--config, and a flag for each setting, under its topic. What is not given is not in the result."""
+    parser.add_argument("--config", action=_ConfigFile, help="YAML file with any of these settings")
+    _add_flags(parser, kind, kind.names(), {})
 
 
 def add_sized_settings(parser: Parser, kind: type[Settings], argv: Sequence[str]) -> None:
     """--preset, and the settings with the defaults that it gives."""
     name = _value_of("--preset", argv)
     parser.add_argument(
-        "--preset", choices=list(PRESETS), default=None, help="a named size for all that follows"
+        "--preset", choices=list(PRESETS), default=None, help="named size, which changes the defaults below"
     )
-    add_settings(parser, kind, preset(name) if name in PRESETS else {})
+    parser.add_argument("--config", action=_ConfigFile, help="YAML file with any of these settings")
+    _add_flags(parser, kind, kind.names(), PRESETS.get(name or "", {}))
+
+
+def add_further_settings(parser: Parser, kind: type[Settings], names: Sequence[str]) -> None:
+    """Some settings of another command."""
+    _add_flags(parser, kind, names, {})
+
+
+def given_settings(kind: type[Settings], args: Namespace) -> dict[str, Any]:
+    """The settings that the command line or its --config file gives."""
+    return {name: value for name, value in vars(args).items() if name in kind.names()}
+
+
+def read_settings(kind: type[Kind], args: Namespace) -> Kind:
+    """The preset, changed by the --config file, changed by the flags; one that is not there is refused."""
+    return kind.preset(vars(args).get("preset"), **given_settings(kind, args))
+
+
+def _add_flags(parser: Parser, kind: type[Settings], names: Sequence[str], preset: Mapping[str, Any]) -> None:
+    """A flag for each setting: first those of all models, then those of some, then the others."""
+    groups: dict[str, Any] = {}
+    for name in names:
+        definition = kind.table()[name]
+        title = _title(kind, definition)
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        default = preset.get(name, definition.default)
+        ends = [] if default is None else [f"default: {_shown(default)}"]
+        if definition.bounds.two_sided:
+            ends.insert(0, str(definition.bounds))
+        help = definition.help.replace("%", "%%") + (f" ({'; '.join(ends)})" if ends else "")
+        flags = [definition.flag]
+        if definition.kind is bool:
+            flags.append(definition.flag.replace("--", "--no-", 1))
+        groups[title].add_argument(
+            *flags, action=_SettingFlag, definition=definition, default=SUPPRESS, help=help
+        )
+
+
+def _title(kind: type[Settings], definition: Setting) -> str:
+    """The topic of a setting, and the models that have it where others do not."""
+    models = models_with(definition.name) if issubclass(kind, TrainSettings) else ()
+    some = models and len(models) < len(MODEL_SETTINGS)
+    return f"{definition.topic} (--model {', '.join(models)})" if some else definition.topic
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH"}
+
+
+class _SettingFlag(Action):
+    """The value of a flag, in the type and within the bounds of its setting."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, definition: Setting, **options: Any) -> None:
+        self.definition = definition
+        if definition.kind is bool:
+            options["nargs"] = 0
+        else:
+            choices = definition.choices
+            options["metavar"] = "{" + ",".join(choices) + "}" if choices else METAVARS[definition.kind]
+        super().__init__(option_strings, dest, **options)
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if self.definition.kind is bool:
+            value = not str(option_string).startswith("--no-")
+        else:
+            value = self.definition.parse(values)
+        setattr(namespace, self.dest, value)
+
+
+class _ConfigFile(Action):
+    """Settings from a YAML file; flags win over it, wherever they stand."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, **{**options, "default": SUPPRESS, "metavar": "FILE"})
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        flags = [action for action in parser._actions if isinstance(action, _SettingFlag)]
+        for name, value in read_config(Path(values), {flag.dest: flag.definition for flag in flags}).items():
+            setattr(namespace, name, value)
+
+
+class _YamlLoader(yaml.SafeLoader):
+    """As safe as its parent, and 1e-3 is a number, which YAML 1.1 takes for text."""
+
+
+_YamlLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
+def read_config(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
+    """The settings of a YAML file, such as the config.yaml of a run, whose corpus is not looked at."""
+    values = read_yaml(path, "settings by name, as `hidden: 256`", _YamlLoader)
+    try:
+        if "corpus" in values:
+            # Of a run, perhaps of an older version.
+            values = upgraded(values)
+            del values["corpus"]
+        return {name: _known(name, known).check(value) for name, value in values.items()}
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+
+
+def _known(name: str, known: Mapping[str, Setting]) -> Setting:
+    if name not in known:
+        raise unknown_setting(name, tuple(known))
+    return known[name]
 
 
 def _value_of(flag: str, argv: Sequence[str]) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from jsonargparse import Namespace
 
 from ssdvae.cli.console import bar, counted, say, table
-from ssdvae.cli.flags import Parser, add_settings, input_format, json_lines
+from ssdvae.cli.flags import Parser, add_settings, input_format, json_lines, read_settings
 from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings
 from ssdvae.records import to_json
 
@@ -28,7 +28,7 @@ def _run_flags(parser: Parser, json_help: str) -> None:
 def explain_flags(parser: Parser, argv: Sequence[str]) -> None:
     _run_flags(parser, "print one JSON object and nothing else")
     parser.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
-    add_settings(parser, ExplainSettings, {})
+    add_settings(parser, ExplainSettings)
 
 
 def explain(args: Namespace) -> None:
@@ -37,7 +37,7 @@ def explain(args: Namespace) -> None:
     from ssdvae.data.corpus import Corpus
     from ssdvae.runs import Run
 
-    settings = ExplainSettings.of(vars(args))
+    settings = read_settings(ExplainSettings, args)
     corpus = Corpus(args.corpus or Run(args.run).config()[0])
     with bar("reading", corpus.manifest["splits"][settings.split]["documents"]) as tick:
         found = api.explain(args.run, corpus=corpus, tick=tick, **settings.to_dict())
@@ -59,7 +59,7 @@ def infer_flags(parser: Parser, argv: Sequence[str]) -> None:
     )
     parser.add_argument("--out", type=Path, default=None, help="file to write (.jsonl or .jsonl.gz)")
     input_format(parser)
-    add_settings(parser, InferSettings, {})
+    add_settings(parser, InferSettings)
 
 
 def infer(args: Namespace) -> None:
@@ -69,7 +69,7 @@ def infer(args: Namespace) -> None:
     from ssdvae.data.readers.jsonl import write_records
     from ssdvae.data.readers.typed import read_typed
 
-    settings, skipped = InferSettings.of(vars(args)).to_dict(), Skipped() if args.skip_bad else None
+    settings, skipped = read_settings(InferSettings, args).to_dict(), Skipped() if args.skip_bad else None
     out = None if args.out is None else json_lines(args.out)
     documents: Iterable[Document]
     if args.file == "-":
@@ -118,7 +118,7 @@ def generate_flags(parser: Parser, argv: Sequence[str]) -> None:
         default=None,
         help="frames of the events after the seed, with commas between, and _ for one left to the model",
     )
-    add_settings(parser, GenerateSettings, {})
+    add_settings(parser, GenerateSettings)
 
 
 def generate(args: Namespace) -> None:
@@ -126,7 +126,7 @@ def generate(args: Namespace) -> None:
     from ssdvae.answers.infer import unknown_words
     from ssdvae.cli.tables import script_table
 
-    settings = GenerateSettings.of(vars(args)).to_dict()
+    settings = read_settings(GenerateSettings, args).to_dict()
     names = [] if args.frames is None else [name.strip() for name in args.frames.split(",")]
     frames = [None if name == "_" else name for name in names]
     model = api.load(args.run)

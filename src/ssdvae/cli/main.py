@@ -15,8 +15,10 @@ from ssdvae.cli.flags import (
     add_further_settings,
     add_settings,
     add_sized_settings,
+    given_settings,
     input_format,
     json_lines,
+    read_settings,
 )
 from ssdvae.cli.looking import explain, explain_flags, generate, generate_flags, infer, infer_flags
 from ssdvae.config import (
@@ -93,7 +95,7 @@ def extract_flags(parser: Parser, argv: Sequence[str]) -> None:
         default=None,
         help="text, csv, jsonl, parquet, wikiextractor, megawika, conllu or concrete; by default as named",
     )
-    add_settings(parser, ExtractSettings, {})
+    add_settings(parser, ExtractSettings)
 
 
 def extract(args: Namespace) -> None:
@@ -102,7 +104,7 @@ def extract(args: Namespace) -> None:
     done = write_events(
         args.sources,
         json_lines(args.out),
-        ExtractSettings.of(vars(args)),
+        read_settings(ExtractSettings, args),
         format=args.format,
         progress=lambda chunks: counted(chunks, "extracting", size=lambda chunk: chunk.read),
     )
@@ -130,7 +132,7 @@ def annotate_flags(parser: Parser, argv: Sequence[str]) -> None:
         "--relations", type=Path, default=None, help="JSON list of relations between frames, to be kept"
     )
     input_format(parser)
-    add_settings(parser, AnnotateSettings, {})
+    add_settings(parser, AnnotateSettings)
 
 
 def annotate(args: Namespace) -> None:
@@ -141,7 +143,7 @@ def annotate(args: Namespace) -> None:
 
     out, skipped = json_lines(args.out), Skipped() if args.skip_bad else None
     # Looked at before anything is learned, which takes a while.
-    settings = AnnotateSettings.of(vars(args))
+    settings = read_settings(AnnotateSettings, args)
     check_exists(args.source)
     annotator = load_annotator(
         args.frames, save=args.save, candidates=args.candidates, relations=args.relations
@@ -175,8 +177,8 @@ def prepare_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument("--out", type=Path, required=True, help="corpus folder to write")
     input_format(parser)
     # Not one of the settings, which a corpus keeps: the corpus is the same whatever their number.
-    jobs = StreamSettings.__dataclass_fields__["jobs"]
-    parser.add_argument("--jobs", type=int, default=jobs.default, help=jobs.metadata["help"])
+    jobs = StreamSettings.table()["jobs"]
+    parser.add_argument("--jobs", type=int, default=jobs.default, help=jobs.help)
     add_sized_settings(parser, PrepareSettings, argv)
 
 
@@ -189,10 +191,10 @@ def prepare(args: Namespace) -> None:
     corpus = write_corpus(
         args.source or given,
         args.out,
-        PrepareSettings.of(vars(args)),
+        read_settings(PrepareSettings, args),
         format=args.format,
         skip_bad=args.skip_bad,
-        jobs=StreamSettings.of(vars(args)).jobs,
+        jobs=StreamSettings(jobs=args.jobs).jobs,
         progress=lambda parts, label, total: counted(parts, label, lambda part: part.read, total),
     )
     manifest = corpus.manifest
@@ -231,14 +233,14 @@ def train(args: Namespace) -> None:
     from ssdvae.training.train import train as train_run
 
     if args.resume is not None:
-        given = [name for name, value in TrainSettings().to_dict().items() if args[name] != value]
-        if given or args.corpus or args.out:
+        if given_settings(TrainSettings, args) or args.corpus or args.out:
             raise UserError("--resume goes on with the settings of the run and takes nothing else")
         resume(args.resume)
     elif args.corpus is None or args.out is None:
         raise UserError("name a corpus folder and --out RUN, or --resume RUN")
     else:
-        train_run(Corpus(args.corpus), args.out, TrainSettings.of(vars(args)))
+        settings = read_settings(TrainSettings, args)
+        train_run(Corpus(args.corpus), args.out, settings)
 
 
 def benchmark_flags(parser: Parser, argv: Sequence[str]) -> None:
@@ -251,7 +253,7 @@ def benchmark(args: Namespace) -> None:
 
     from ssdvae.benchmark import benchmark as measure
 
-    settings = BenchmarkSettings.of(vars(args))
+    settings = read_settings(BenchmarkSettings, args)
     result = measure(settings)
     if args.json:
         print(to_json(result))
@@ -283,7 +285,7 @@ def evaluate_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "--details", type=Path, default=None, help="file for the scores of each cloze item, in JSON lines"
     )
-    add_settings(parser, EvaluateSettings, {})
+    add_settings(parser, EvaluateSettings)
 
 
 def evaluate(args: Namespace) -> None:
@@ -291,7 +293,7 @@ def evaluate(args: Namespace) -> None:
     from ssdvae.data.corpus import Corpus
     from ssdvae.runs import Run
 
-    settings = EvaluateSettings.of(vars(args))
+    settings = read_settings(EvaluateSettings, args)
     corpus = Corpus(args.corpus or Run(args.run).config()[0])
     with bar("evaluating", corpus.manifest["splits"][settings.split]["documents"]) as tick:
         scores = api.evaluate(args.run, corpus=corpus, details=args.details, tick=tick, **settings.to_dict())
@@ -325,13 +327,13 @@ def scores(args: Namespace) -> None:
 def report_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument("runs", nargs="+", type=Path, help="run folders")
     parser.add_argument("--out", type=Path, default=Path("report.html"), help="the page to write")
-    add_settings(parser, ReportSettings, {})
+    add_settings(parser, ReportSettings)
 
 
 def report(args: Namespace) -> None:
     from ssdvae import api
 
-    settings = ReportSettings.of(vars(args))
+    settings = read_settings(ReportSettings, args)
     with bar("looking at runs", len(args.runs)) as tick:
         api.write_report(args.runs, args.out, tick=tick, **settings.to_dict())
     say(f"wrote {args.out}; open it in a browser")
@@ -343,7 +345,7 @@ def reproduce_flags(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "--out", type=Path, required=True, help="folder for the runs, the tables and the page"
     )
-    add_settings(parser, ReproduceSettings, {})
+    add_settings(parser, ReproduceSettings)
     # Those that are not given are those of --scale, and the defaults.
     add_further_settings(parser, TrainSettings, TRAINED_ALIKE)
     add_further_settings(parser, EvaluateSettings, MEASURED_ALIKE)

@@ -72,6 +72,10 @@ class Batch:
         """Words of each document."""
         return 4 * self.mask.sum(1)
 
+    def first(self, events: int) -> Batch:
+        """The first events of each document."""
+        return Batch(**{f.name: getattr(self, f.name)[:, :events] for f in fields(self)})
+
     def to(self, device: torch.device | str) -> Batch:
         return Batch(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 

@@ -25,7 +25,8 @@ from ssdvae.data.batches import Batch, Noise, generator, in_order
 from ssdvae.data.cloze import ClozeTask, credits
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
-from ssdvae.models.latent import mean
+from ssdvae.models.latent import probabilities
+from ssdvae.models.plan import PlanRequest
 
 ROUNDING = 1e-6
 """Below this, two log-probabilities of a network are the same."""
@@ -146,8 +147,9 @@ def _foreseen(
 ) -> Float[Tensor, "B O"]:
     """With the latent variables of all events rolled out from the seed."""
     seed = Batch.of_words(seeds[:, None])
-    chain = seed.observed.expand(-1, 1 + options.shape[2])
-    plan = model.plan(seed, chain, chain < 0, mean, Noise(torch.Generator(), len(seeds)))
+    nothing = seed.observed.expand(-1, 1 + options.shape[2])
+    noise = Noise(torch.Generator(), len(seeds))
+    plan = model.plan(PlanRequest.continuing(seed, nothing, probabilities, noise))
     return model.continuations(seed, plan, options)
 
 

@@ -85,7 +85,7 @@ def summarize(folders: Sequence[Path]) -> list[Row]:
     names = differing([settings for _, _, settings, _ in runs])
     rows: dict[tuple[Any, ...], Row] = {}
     for _, corpus, settings, measured in runs:
-        differs = {name: getattr(settings, name) for name in names}
+        differs = {name: settings.values().get(name) for name in names}
         for m in (m for m in measured if m.task in FIGURES):
             key = (settings.model, corpus, *map(str, differs.values()), m.task, m.data, m.sha256)
             row = rows.setdefault(key, Row(settings, differs, m.task, m.data, m.sha256, {}))
@@ -98,7 +98,9 @@ def summarize(folders: Sequence[Path]) -> list[Row]:
 def differing(settings: Sequence[TrainSettings]) -> list[str]:
     """The settings that are not the same in all runs, other than the seed and the model."""
     names = [name for name in TrainSettings.names() if name not in ("seed", "model")]
-    return [name for name in names if len({str(getattr(s, name)) for s in settings}) > 1]
+    # One that only some of the models have differs among those that have it.
+    values = [s.values() for s in settings]
+    return [name for name in names if len({str(v[name]) for v in values if name in v}) > 1]
 
 
 def score_tables(rows: Sequence[Row]) -> Iterator[tuple[str, list[str], list[list[str]]]]:

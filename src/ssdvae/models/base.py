@@ -1,44 +1,41 @@
-"""What every model answers, and how it is saved and loaded."""
+"""What every model answers."""
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.errors import DataError, UserError
-from ssdvae.files import atomic_write, sha256
+from ssdvae.errors import UserError
 from ssdvae.models.attention import Looks
-from ssdvae.models.card import model_card
-from ssdvae.models.decoder import Decoder, Plan, TiedLinear
-from ssdvae.models.latent import Sampler, SoftClusters, training_sampler
+from ssdvae.models.decoder import Decoder, TiedLinear
+from ssdvae.models.io import SavedModel
+from ssdvae.models.latent import Sampler, SoftClusters, most_likely
 from ssdvae.models.output import linear_cross_entropy
+from ssdvae.models.plan import Plan, PlanRequest
 from ssdvae.models.recurrent import WordReader, full_precision
 from ssdvae.models.sampled import Drawn, draw, inclusion_probabilities, sampled_cross_entropy
-from ssdvae.models.weights import check_finite, load_weights, put_into, save_weights
-from ssdvae.records import read_json
-
-FILES = ("config.json", "model.safetensors", "vocab.json", "frames.json")
 
 
 @dataclass(frozen=True)
 class Loss:
-    """What is minimised, and the terms it is made of: one number per document each."""
+    """What is minimised, and the terms it is made of: one number per document each.
+
+    ``codes`` are those that the documents chose, in a model that keeps count of them.
+    """
 
     per_document: Float[Tensor, " B"]
     terms: dict[str, Float[Tensor, " B"]]
+    codes: Int[Tensor, "N B"] | None = None
 
 
 def fastest_device() -> torch.device:
@@ -72,29 +69,26 @@ class Beliefs:
         return self.log_q.argmax(-1).masked_fill(~self.mask, -1)
 
 
-class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events", "scripts", "frames"]):
+class EventModel(nn.Module, SavedModel):
     """A model of documents of events, with the words and frames it knows.
 
     Subclasses answer what they have an answer to; training, evaluation and analysis never ask which model
     they have. ``decoder`` is None in a model that says nothing about words.
     """
 
-    has_roles = False
+    config: ModelSettings
     decoder: Decoder | None
-    progress = 1.0
-    """How much of its training is done: the training loop says so before each step."""
 
     def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
         self.frames = frames
-        roles = config.role_embedding if self.has_roles or config.roles else 0
-        self.reader = WordReader(len(vocabulary), config.word_width, roles)
+        self.reader = WordReader(len(vocabulary), config.word_width, config.role_width)
 
     @abstractmethod
-    def forward(self, batch: Batch, noise: Noise) -> Loss:
-        """The loss of each document and its terms."""
+    def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
+        """The loss of each document and its terms, when a fraction ``progress`` of the training is done."""
 
     # A model without latent variables answers these as they stand; the others in their own way.
 
@@ -107,20 +101,30 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         """The number of codebooks, and of values in each; frames are one codebook for all events."""
         return 0, 0
 
-    def plan(
-        self,
-        batch: Batch,
-        observed: Int[Tensor, "B N"],
-        chain: Bool[Tensor, "B N"],
-        sampler: Sampler,
-        noise: Noise,
-    ) -> Plan:
-        """The latent variables of a script of N events, after reading the events of ``batch``.
+    @property
+    def training_sampler(self) -> Sampler:
+        """How latent variables are drawn in training, where there is a choice."""
+        return most_likely
 
-        These may be all of the script, or the first ones of a script to be continued; ``chain`` says which of
-        the N events are wanted, and ``observed`` which of their frames are known.
-        """
-        return Plan(self.word_decoder.w_out.weight.new_zeros(len(batch), 0, 0), batch.mask[:, :0])
+    @property
+    def training_chains(self) -> int:
+        """How many values of the latent variables a training step draws for each document."""
+        return 1
+
+    @property
+    def trained_for_bound(self) -> bool:
+        """Whether the best model is that with the lowest ``ppl_bound``, and not ``ppl``."""
+        return False
+
+    @property
+    def needs_relations(self) -> bool:
+        """Whether ``initialize_from_data`` wants the relations between frames."""
+        return False
+
+    def plan(self, request: PlanRequest) -> Plan:
+        """The latent variables of scripts, after reading all of their events or the first ones."""
+        read = request.read
+        return Plan(self.word_decoder.w_out.weight.new_zeros(len(read), 0, 0), read.mask[:, :0])
 
     def plan_from_prior(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
         """The latent variables of scripts of which nothing was read, from the prior."""
@@ -149,16 +153,16 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
     def initialize_from_data(
         self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]
     ) -> None:
-        """What a model takes from the observed frames of the training split before the first step."""
+        """Before the first step: start from the observed frames of the training split, where a model can."""
         return
 
-    def after_step(self, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:
-        """What else a model does after a step of training; ``reduce`` sums over processes."""
+    def after_step(self, loss: Loss, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:
+        """What else a model does after a training step that had this loss; ``reduce`` sums over processes."""
         return
 
     def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
         """log p(w_t | f, w_<t), 0 at padding, with latent variables drawn as in training."""
-        plan = self.plan(batch, batch.observed, batch.mask, training_sampler(self.config), noise)
+        plan = self.plan(PlanRequest.whole(batch, self.training_sampler, noise))
         return self.log_probs(batch, plan, noise=noise)
 
     def event_log_probs(self, batch: Batch) -> Float[Tensor, "B M"]:
@@ -182,35 +186,36 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
     def likelihood(
         self, joined: Float[Tensor, "B M 4 e"], batch: Batch, noise: Noise | None = None
     ) -> Float[Tensor, "B M 4"]:
-        """What a decoder's reading makes of the words.
+        """log p of the words, from what the decoder ``joined`` at each.
 
         Exact, unless a model that is being trained has ``sampled_words``, and ``noise`` to draw them.
         """
         drawn = None
-        if self.training and noise is not None and self.config.sampled_words:
+        if self.training and noise is not None and self.word_decoder.sampled_words:
             drawn = draw(self.word_inclusion_probabilities, noise.generator)
         return log_likelihood(self.word_decoder.w_out, joined, batch, drawn)
 
     @cached_property
     def word_inclusion_probabilities(self) -> Float[Tensor, " V"]:
-        """How likely each word is drawn in a step of training that looks at some of them."""
-        return inclusion_probabilities(self.vocabulary.counts, self.config.sampled_words)
+        """How likely each word is drawn in a training step that looks at some of them."""
+        return inclusion_probabilities(self.vocabulary.counts, self.word_decoder.sampled_words)
 
     def begin(self, batch: Batch, plan: Plan) -> Float[Tensor, "L B h"]:
         """The decoder's state after the events of a batch without padding."""
         if not batch.mask.shape[1]:
-            return self.word_decoder.start(plan)
+            return self.word_decoder.initial_state(plan)
         state: Tensor = self.word_decoder(self.reader(batch.tokens), plan).state
         return state
 
     def next_word(
-        self, state: Float[Tensor, "L B h"], plan: Plan, words: Int[Tensor, " B"] | None, place: int
+        self, state: Float[Tensor, "L B h"], plan: Plan, words: Int[Tensor, " B"] | None, position: int
     ) -> tuple[Float[Tensor, "B V"], Float[Tensor, "L B h"]]:
-        """Read one place of the event of the plan; returns log p(the next word) and the state.
+        """Read one position of the plan's current event; returns log p(the next word) and the state.
 
-        Place 0 is the separator (no words), 1 the verb, 2 the subject, 3 the object, 4 the modifier.
+        Position 0 is the separator (no words), 1 the verb, 2 the subject, 3 the object, 4 the modifier.
         """
-        logits, state = self.word_decoder.step(self.reader.one(words, place, len(plan.mask)), state, plan)
+        word = self.reader.single_position(words, position, len(plan.mask))
+        logits, state = self.word_decoder.step(word, state, plan)
         return full_precision(logits).log_softmax(-1), state
 
     def continuations(
@@ -241,79 +246,6 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
-
-    def generate_model_card(
-        self, *args: Any, scores: dict[str, Any] | None = None, **kwargs: Any
-    ) -> ModelCard:
-        return model_card(self.config, len(self.vocabulary), len(self.frames), scores)
-
-    def _save_pretrained(self, save_directory: Path) -> None:
-        settings = ModelSettings.of(self.config.to_dict()).to_dict()
-        # Before anything is written: what was saved before stays whole.
-        check_finite(self.state_dict(), "the model is not saved")
-        with atomic_write(save_directory / "config.json") as path:
-            path.write_text(json.dumps(settings, indent=2) + "\n")
-        self.vocabulary.save(save_directory / "vocab.json")
-        self.frames.save(save_directory / "frames.json")
-        # The weights come last, and vouch for the others.
-        digests = {name: sha256(save_directory / name) for name in FILES if name.endswith(".json")}
-        save_weights(save_directory / "model.safetensors", self.state_dict(), digests)
-
-    @classmethod
-    def _from_pretrained(
-        cls,
-        *,
-        model_id: str,
-        revision: str | None,
-        cache_dir: str | Path | None,
-        force_download: bool,
-        local_files_only: bool,
-        token: str | bool | None,
-        **model_kwargs: Any,
-    ) -> EventModel:
-        folder = Path(model_id)
-        if not folder.is_dir():
-            folder = Path(
-                snapshot_download(
-                    model_id,
-                    revision=revision,
-                    cache_dir=cache_dir,
-                    force_download=force_download,
-                    local_files_only=local_files_only,
-                    token=token,
-                    allow_patterns=list(FILES),
-                )
-            )
-        return cls.read(folder)
-
-    @classmethod
-    def read(cls, folder: Path) -> EventModel:
-        """The model in a folder. Only JSON and safetensors are read: nothing in them can be executed."""
-        for name in FILES:
-            if not (folder / name).is_file():
-                raise UserError(
-                    f"{folder} has no {name}: it holds no model, or its run was not yet validated\n"
-                    f"go on with a run: ssdvae train --resume {folder}"
-                )
-        weights = folder / "model.safetensors"
-        tensors, digests = load_weights(weights, "the weights of this model")
-        for name, digest in digests.items():
-            if name in FILES and digest != sha256(folder / name):
-                found, expected = "another file than the weights were saved with (SHA-256)", f"their {name}"
-                raise DataError(folder / name, None, found, expected, "copy the folder again, or train again")
-        path = folder / "config.json"
-        try:
-            settings = ModelSettings.of(read_json(path, dict, "the settings of a model"))
-        except TypeError as error:
-            raise DataError(path, None, str(error), "the settings of a model") from error
-        kind: type[EventModel] = cls
-        if cls is EventModel:
-            from ssdvae.models import model_class  # the table of models needs this module first
-
-            kind = model_class(settings.model)
-        model = kind(settings, Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json"))
-        put_into(model, tensors, weights, "the weights of this model")
-        return model.eval()
 
 
 def log_likelihood(

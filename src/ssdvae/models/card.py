@@ -54,7 +54,7 @@ def model_card(config: ModelSettings, words: int, frames: int, scores: dict[str,
             version=__version__,
             paper=PAPER,
             scores=_table(scores) if scores else "Not measured.",
-            settings=_table(ModelSettings.of(config.to_dict()).to_dict()),
+            settings=_table(config.to_publish()),
         )
     )
 

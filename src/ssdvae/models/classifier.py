@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import ClassifierSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
@@ -24,9 +24,10 @@ class RNNLMClassifier(EventModel):
     frames only, and says nothing about words.
     """
 
+    config: ClassifierSettings
     decoder = None
 
-    def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
+    def __init__(self, config: ClassifierSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)
         self.encoder = Bidirectional(self.reader.width, config.hidden, config.layers)
         self.w_out = nn.Linear(2 * config.hidden, len(frames))
@@ -35,7 +36,7 @@ class RNNLMClassifier(EventModel):
     def latent_shape(self) -> tuple[int, int]:
         return 1, len(self.frames)
 
-    def forward(self, batch: Batch, noise: Noise) -> Loss:
+    def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
         nll = frame_nll(self._log_q(batch, noise), batch.observed, batch.mask)
         return Loss(nll, {"frame_nll": nll})
 
@@ -59,5 +60,3 @@ class RNNLMClassifier(EventModel):
 
 class RNNLMRoleClassifier(RNNLMClassifier):
     """The same with role embeddings."""
-
-    has_roles = True

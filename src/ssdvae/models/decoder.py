@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import LatentSettings, WordPredictionSettings
 from ssdvae.models.attention import Attention
 from ssdvae.models.flops import gru_flops, linear_flops
+from ssdvae.models.plan import Plan
 from ssdvae.models.recurrent import WordReader
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What the words of a document follow beside the words before them: a vector for each latent variable.
-
-    A language model has none: N = 0. ``frames`` names the frame of each vector, if these are frames.
-    ``event`` is the place in the document of the event that is read or written next.
-    """
-
-    vectors: Float[Tensor, "B N e"]
-    mask: Bool[Tensor, "B N"]
-    frames: Int[Tensor, "B N"] | None = None
-    event: int = 0
-
-    def rows(self, rows: Int[Tensor, " K"]) -> Plan:
-        """Some of the documents, each as often as wanted."""
-        frames = None if self.frames is None else self.frames[rows]
-        return Plan(self.vectors[rows], self.mask[rows], frames, self.event)
-
-    def after(self, events: int) -> Plan:
-        """The same plan, some events later."""
-        return replace(self, event=self.event + events)
 
 
 @dataclass(frozen=True)
@@ -65,12 +43,17 @@ class TiedLinear(nn.Module):
 
 
 class Decoder(nn.Module):
-    """p(w_t | w_<t) by a GRU: logits_t = W_out z_t; or E P z_t with the word vectors E, if these are tied."""
+    """p(w_t | w_<t) by a GRU: logits_t = W_out z_t.
 
-    def __init__(self, settings: ModelSettings, reader: WordReader, extra: int = 0) -> None:
+    With tied word vectors, logits_t = E P z_t with the word vectors E and the projection P (``narrow``) from
+    the hidden units to their dimension.
+    """
+
+    def __init__(self, settings: WordPredictionSettings, reader: WordReader, extra: int = 0) -> None:
         super().__init__()
         self.layers = settings.layers
         self.causal = False
+        self.sampled_words = settings.sampled_words
         self.gru = nn.GRU(reader.width + extra, settings.hidden, settings.layers, batch_first=True)
         self.narrow: nn.Linear | None = None
         self.w_out: nn.Linear | TiedLinear
@@ -81,28 +64,28 @@ class Decoder(nn.Module):
             self.w_out = nn.Linear(settings.hidden, reader.words.num_embeddings)
 
     def output_matrix(self) -> Float[Tensor, "V h"]:
-        """What turns ``join`` into logits, the bias aside."""
+        """What turns the state, combined with the plan, into logits; the bias aside."""
         return self.w_out.weight if self.narrow is None else self.w_out.weight @ self.narrow.weight
 
-    def start(self, plan: Plan) -> Float[Tensor, "L B h"]:
+    def initial_state(self, plan: Plan) -> Float[Tensor, "L B h"]:
         """The state before anything is read."""
         return self.w_out.weight.new_zeros(self.layers, len(plan.mask), self.gru.hidden_size)
 
-    def guided(self, inputs: Float[Tensor, "B M K d"], plan: Plan) -> Float[Tensor, "B M K d2"]:
+    def gru_inputs(self, inputs: Float[Tensor, "B M K d"], plan: Plan) -> Float[Tensor, "B M K d2"]:
         """What the GRU reads at K places of M events."""
         return inputs
 
-    def join(
+    def combine(
         self, state: Float[Tensor, "B Q h"], plan: Plan, event: Int[Tensor, " Q"]
     ) -> Float[Tensor, "B Q h"]:
-        """The state with what it finds in the plan, at its event."""
+        """The state, combined with what it finds in the plan; ``event`` is that of each state."""
         return state
 
     def output(
         self, state: Float[Tensor, "B Q h"], plan: Plan, event: Int[Tensor, " Q"]
     ) -> Float[Tensor, "B Q e"]:
         """What ``w_out`` turns into logits."""
-        joined = self.join(state, plan, event)
+        joined = self.combine(state, plan, event)
         return joined if self.narrow is None else self.narrow(joined)
 
     def read(
@@ -110,7 +93,7 @@ class Decoder(nn.Module):
     ) -> DecoderOutput:
         """Some events, teacher-forced, from the event of the plan on."""
         B, M = inputs.shape[:2]
-        states, last = self.gru(self.guided(inputs, plan).flatten(1, 2), state)
+        states, last = self.gru(self.gru_inputs(inputs, plan).flatten(1, 2), state)
         states = states.view(B, M, 5, -1)
         # The state after the separator predicts the verb, …, the state after the object the modifier.
         event = torch.arange(plan.event, plan.event + M, device=inputs.device).repeat_interleave(4)
@@ -120,14 +103,14 @@ class Decoder(nn.Module):
     def step(
         self, word: Float[Tensor, "B 1 d"], state: Float[Tensor, "L B h"], plan: Plan
     ) -> tuple[Float[Tensor, "B V"], Float[Tensor, "L B h"]]:
-        """Read one place of the event of the plan; returns the logits of the next word, and the state."""
-        states, state = self.gru(self.guided(word[:, None], plan)[:, 0], state)
+        """Read one position of the event of the plan; the logits of the next word, and the state."""
+        states, state = self.gru(self.gru_inputs(word[:, None], plan)[:, 0], state)
         event = torch.tensor([plan.event], device=word.device)
         return self.w_out(self.output(states, plan, event))[:, 0], state
 
     def forward(self, inputs: Float[Tensor, "B M 5 d"], plan: Plan) -> DecoderOutput:
         """Whole documents."""
-        return self.read(inputs, self.start(plan), plan)
+        return self.read(inputs, self.initial_state(plan), plan)
 
     def flops(self, documents: int, events: int, latents: int) -> int:
         """Of scoring whole documents, each with a plan of ``latents`` variables."""
@@ -144,12 +127,12 @@ class GuidedDecoder(Decoder):
     logits_t = Ŵ_out (tanh(Ŵ_in z_t) + tanh(c_t))
 
     No input feeding: the paper has none, and without it the GRU runs in one call. With ``aligned`` variables,
-    one for each event, the GRU reads that of its event beside every word. If it ``waits`` for variables that
-    are drawn between the events, words follow only those up to their own.
+    one for each event, the GRU reads the vector of its event beside every word. In a ``causal`` decoder a
+    word attends to the variables up to its own event: later ones are drawn after it.
     """
 
     def __init__(
-        self, settings: ModelSettings, reader: WordReader, aligned: bool = False, causal: bool = False
+        self, settings: LatentSettings, reader: WordReader, aligned: bool = False, causal: bool = False
     ) -> None:
         super().__init__(settings, reader, settings.hidden if aligned else 0)
         hidden = settings.hidden
@@ -158,18 +141,18 @@ class GuidedDecoder(Decoder):
         self.w_in = nn.Linear(hidden, hidden, bias=False)
         self.attention = Attention(hidden, settings.attention)
 
-    def start(self, plan: Plan) -> Float[Tensor, "L B h"]:
+    def initial_state(self, plan: Plan) -> Float[Tensor, "L B h"]:
         # [B, layers · h] → [layers, B, h]: the layer is the slower index within a document.
         first: Tensor = self.first(plan.vectors[:, 0]).tanh().view(len(plan.mask), self.layers, -1)
         return first.transpose(0, 1).contiguous()
 
-    def guided(self, inputs: Float[Tensor, "B M K d"], plan: Plan) -> Float[Tensor, "B M K d2"]:
+    def gru_inputs(self, inputs: Float[Tensor, "B M K d"], plan: Plan) -> Float[Tensor, "B M K d2"]:
         if not self.aligned:
             return inputs
         own = plan.vectors[:, plan.event : plan.event + inputs.shape[1], None]
         return torch.cat([inputs, own.expand(-1, -1, inputs.shape[2], -1)], dim=-1)
 
-    def join(
+    def combine(
         self, state: Float[Tensor, "B Q h"], plan: Plan, event: Int[Tensor, " Q"]
     ) -> Float[Tensor, "B Q h"]:
         allowed = None

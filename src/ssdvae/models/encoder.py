@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from ssdvae.config import ModelSettings
-from ssdvae.data.batches import Noise
+from ssdvae.config import SSDVAESettings
 from ssdvae.models.attention import Attention, Looks
 from ssdvae.models.flops import linear_flops
-from ssdvae.models.latent import Posterior, Sampler, inject
+from ssdvae.models.latent import Posterior, inject
+from ssdvae.models.plan import PlanRequest
 from ssdvae.models.recurrent import Bidirectional, full_precision, per_word
 
 
@@ -22,10 +22,11 @@ class Encoder(nn.Module):
 
     The same weights serve all events, so any number of frames can be drawn. The paper leaves f_0 open: the
     first query is a learned projection of the mean of H. If ``guide`` is ``aligned``, the state at the verb
-    of event m is added as a third part, tanh(h_m), where that event was read: attention must find it out.
+    of event m is added as a third part, tanh(h_m), where that event was read; otherwise attention alone
+    has to find out which event is meant.
     """
 
-    def __init__(self, settings: ModelSettings, width: int, frames: int) -> None:
+    def __init__(self, settings: SSDVAESettings, width: int, frames: int) -> None:
         super().__init__()
         hidden = 2 * settings.hidden
         self.aligned = settings.guide == "aligned"
@@ -41,42 +42,34 @@ class Encoder(nn.Module):
         return hidden
 
     def forward(
-        self,
-        hidden: Float[Tensor, "B T h"],
-        mask: Bool[Tensor, "B K"],
-        frame_embedding: Float[Tensor, "F e"],
-        observed: Int[Tensor, "B M"],
-        chain: Bool[Tensor, "B M"],
-        sampler: Sampler,
-        noise: Noise,
+        self, hidden: Float[Tensor, "B T h"], frame_embedding: Float[Tensor, "F e"], request: PlanRequest
     ) -> Posterior:
-        """Draw one chain of M frames after reading K events.
-
-        ``mask`` says which of the events are real and ``chain`` which frames are wanted: the two differ when
-        a script is rolled out from its first event.
-        """
+        """Draw one chain of frames, after reading events whose states are ``hidden``."""
+        mask, observed = request.read.mask, request.observed
         words = per_word(mask)
         mean = hidden.masked_fill(~words[..., None], 0).sum(1) / words.sum(1, keepdim=True)
         previous = self.first(mean)
-        own = self._own(hidden, mask)
+        own = self._states_of_verbs(hidden, mask)
         steps = []
-        for m in range(chain.shape[1]):
+        for m in range(request.mask.shape[1]):
             query = self.w_in(previous)
             joined = self.attention(query[:, None], hidden, words)[0][:, 0]
             if m < own.shape[1]:
                 joined = joined + own[:, m]
             raw_logits = full_precision(self.w_out(joined))
             logits = inject(raw_logits, observed[:, m])
-            sample = sampler(logits, noise)
+            sample = request.sampler(logits, request.noise)
             previous = sample.to(frame_embedding.dtype) @ frame_embedding
             steps.append((raw_logits, logits, sample, previous, query))
         raw_logits, logits, sample, memory, queries = (
             torch.stack(part, dim=1) for part in zip(*steps, strict=True)
         )
-        return Posterior(raw_logits, logits, sample, memory, Looks(queries, hidden, words), chain)
+        return Posterior(raw_logits, logits, sample, memory, Looks(queries, hidden, words), request.mask)
 
-    def _own(self, hidden: Float[Tensor, "B T h"], mask: Bool[Tensor, "B K"]) -> Float[Tensor, "B K2 h"]:
-        """tanh(h_m) of each event that was read, if frames know their events; else of none."""
+    def _states_of_verbs(
+        self, hidden: Float[Tensor, "B T h"], mask: Bool[Tensor, "B K"]
+    ) -> Float[Tensor, "B K2 h"]:
+        """tanh(h_m) of each event that was read, if ``guide`` is ``aligned``; else of none."""
         if not self.aligned:
             return hidden[:, :0]
         verbs = hidden.view(len(hidden), -1, 4, hidden.shape[-1])[:, :, 0]

@@ -6,18 +6,19 @@ import math
 from collections.abc import Callable, Iterable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import HAQAESettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.attention import attend
 from ssdvae.models.base import Beliefs, EventModel, Loss
-from ssdvae.models.decoder import GuidedDecoder, Plan
+from ssdvae.models.decoder import GuidedDecoder
 from ssdvae.models.flops import attention_flops, linear_flops
 from ssdvae.models.latent import Sampler, weight_scale
+from ssdvae.models.plan import Plan, PlanRequest
 from ssdvae.models.quantize import Quantized, quantize
 from ssdvae.models.recurrent import Bidirectional, per_word
 
@@ -55,7 +56,9 @@ class HAQAE(EventModel):
     Inference is deterministic: q gives one code all the probability, and frames are not used.
     """
 
-    def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
+    config: HAQAESettings
+
+    def __init__(self, config: HAQAESettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)
         hidden, width = 2 * config.hidden, config.code_width
         self.encoder = Bidirectional(self.reader.width, config.hidden, config.layers)
@@ -77,7 +80,7 @@ class HAQAE(EventModel):
         """The variable above; −1 above the root."""
         return variable - 1 if self.config.structure == "chain" else (variable + 1) // 2 - 1
 
-    def forward(self, batch: Batch, noise: Noise) -> Loss:
+    def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
         """Cross-entropy + codebook loss + 0.25 · commit loss + 0.15 · commit loss of the parents.
 
         The last is that of each query asked again of a constant H, so that it reaches the parents alone.
@@ -85,7 +88,6 @@ class HAQAE(EventModel):
         inputs = self.reader(batch.tokens)
         hidden, words = self.encoder(inputs, batch.mask), per_word(batch.mask)
         latents = self._latents(hidden, words)
-        self.chosen = torch.stack([latent.code for latent in latents])
         reconstruction = self.log_probs(batch, self._plan(vectors(latents)), inputs, noise).sum((1, 2))
         again = [self._ask(i, hidden.detach(), words, latents) for i in range(len(latents))]
         terms = {
@@ -101,7 +103,8 @@ class HAQAE(EventModel):
             + self.config.parent_commit_weight * terms["parent_commit"]
         )
         scale = weight_scale(self.config, batch.words)
-        return Loss(scale * extra - reconstruction, {"reconstruction": reconstruction, **terms})
+        codes = torch.stack([latent.code for latent in latents])
+        return Loss(scale * extra - reconstruction, {"reconstruction": reconstruction, **terms}, codes)
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
         latents, codes, width = self.codebooks.shape
@@ -113,16 +116,9 @@ class HAQAE(EventModel):
             + self.word_decoder.flops(documents, events, latents)
         )
 
-    def plan(
-        self,
-        batch: Batch,
-        observed: Int[Tensor, "B N"],
-        chain: Bool[Tensor, "B N"],
-        sampler: Sampler,
-        noise: Noise,
-    ) -> Plan:
+    def plan(self, request: PlanRequest) -> Plan:
         """Always the same number of variables: they stand for the document, not for its events."""
-        return self._plan(vectors(self._read(batch)))
+        return self._plan(vectors(self._read(request.read)))
 
     def plan_from_prior(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
         even = self.root.new_zeros(size, self.config.codes)
@@ -140,13 +136,14 @@ class HAQAE(EventModel):
         return Beliefs(chosen.log(), torch.ones_like(codes, dtype=torch.bool), frames=False)
 
     @torch.no_grad()
-    def after_step(self, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:
+    def after_step(self, loss: Loss, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:
         """Keep count of the codes in use; with ``revive``, put dead ones beside living ones.
 
         A dead code becomes a neighbour of one that is drawn by its use: the busiest codes are split, as in
         the algorithm of Linde, Buzo and Gray.
         """
-        counts = reduce(functional.one_hot(self.chosen, self.config.codes).sum(1).to(self.use))
+        assert loss.codes is not None
+        counts = reduce(functional.one_hot(loss.codes, self.config.codes).sum(1).to(self.use))
         due = counts.sum(1, keepdim=True) / self.config.codes
         self.use.mul_(MEMORY).add_((1 - MEMORY) * counts / due)
         if not self.config.revive:

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import LatentSettings, SSDVAESettings
 from ssdvae.data.batches import Noise
 from ssdvae.models.attention import Looks
 
@@ -41,8 +41,8 @@ def inject(raw_logits: Float[Tensor, "B F"], observed: Int[Tensor, " B"]) -> Flo
     return raw_logits.scatter_add(-1, observed.clamp_min(0)[:, None], strength[:, None])
 
 
-def relaxed(temperature: float) -> Sampler:
-    """Gumbel-Softmax: softmax((logits + g) / τ), soft and differentiable."""
+def gumbel_softmax(temperature: float) -> Sampler:
+    """softmax((logits + g) / τ) with Gumbel noise g: soft and differentiable."""
     return lambda logits, noise: ((logits + _gumbel(logits, noise)) / temperature).softmax(-1)
 
 
@@ -50,7 +50,7 @@ def straight_through(temperature: float) -> Sampler:
     """A hard draw, with the gradient of the Gumbel-Softmax that it is the largest value of."""
 
     def sample(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
-        soft = relaxed(temperature)(logits, noise)
+        soft = gumbel_softmax(temperature)(logits, noise)
         return _one_hot(soft.argmax(-1), soft) + soft - soft.detach()
 
     return sample
@@ -64,7 +64,7 @@ def reinmax(temperature: float) -> Sampler:
     """
 
     def sample(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
-        drawn, q = exact(logits, noise), logits.softmax(-1)
+        drawn, q = categorical(logits, noise), logits.softmax(-1)
         middle = (drawn + (logits / temperature).softmax(-1)) / 2
         middle = ((middle.log() - logits).detach() + logits).softmax(-1)
         path = 2 * middle - q / 2
@@ -73,26 +73,26 @@ def reinmax(temperature: float) -> Sampler:
     return sample
 
 
-ESTIMATORS = {"soft": relaxed, "straight-through": straight_through, "reinmax": reinmax}
+ESTIMATORS = {"soft": gumbel_softmax, "straight-through": straight_through, "reinmax": reinmax}
 
 
-def training_sampler(settings: ModelSettings) -> Sampler:
+def training_sampler(settings: SSDVAESettings) -> Sampler:
     """How frames are drawn in training."""
     return ESTIMATORS[settings.estimator](settings.temperature)
 
 
-def exact(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+def categorical(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
     """A hard draw from softmax(logits): the largest of logits + g (Gumbel-max)."""
     return _one_hot((logits + _gumbel(logits, noise)).argmax(-1), logits)
 
 
-def mode(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+def most_likely(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
     """The most likely frame, no noise."""
     return _one_hot(logits.argmax(-1), logits)
 
 
-def mean(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
-    """Every frame by its probability, no noise."""
+def probabilities(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+    """Every frame with its probability, no noise: the mean of a hard draw."""
     return logits.softmax(-1)
 
 
@@ -112,7 +112,7 @@ def frame_nll(
     return -(chosen * (mask & (observed >= 0))).sum(1)
 
 
-def weight_scale(settings: ModelSettings, words: Int[Tensor, " B"]) -> Int[Tensor, " B"]:
+def weight_scale(settings: LatentSettings, words: Int[Tensor, " B"]) -> Int[Tensor, " B"]:
     """How often the weights of an objective count in each document.
 
     The papers' weights were tuned against a mean per word, so with ``normalize: word`` they count once for
@@ -154,10 +154,10 @@ class Posterior:
 
     def log_q(self) -> Float[Tensor, " B"]:
         """log q(f | w) of hard samples."""
-        return self.chosen(self.logits.log_softmax(-1)).sum(1)
+        return self.log_prob_of_sample(self.logits.log_softmax(-1)).sum(1)
 
-    def chosen(self, log_p: Float[Tensor, "B M F"]) -> Float[Tensor, "B M"]:
-        """The log-probability of hard samples; 0 at padding."""
+    def log_prob_of_sample(self, log_p: Float[Tensor, "B M F"]) -> Float[Tensor, "B M"]:
+        """log p of the frames of hard samples; 0 at padding."""
         return (log_p * self.sample).sum(-1) * self.mask
 
     def divergence(
@@ -226,16 +226,23 @@ class Elbo:
     prior_cross_entropy: Float[Tensor, " B"]
 
     def loss(
-        self, settings: ModelSettings, words: Int[Tensor, " B"], progress: float = 1.0
+        self,
+        settings: SSDVAESettings,
+        words: Int[Tensor, " B"],
+        progress: float = 1.0,
+        *,
+        learned_prior: bool = False,
     ) -> Float[Tensor, " B"]:
         """On the scale of a document, with the paper's objective or the bound:
 
-        −L_w − α_q·L_q + α_c·L_c            (and a prior, if it learns, is fitted beside)
-        −L_w + β·KL + α_c·L_c               (β rises to its weight while training warms up)
+        −L_w − α_q·L_q + α_c·L_c            (plus the cross-entropy of the prior, if that is learned)
+        −L_w + β·KL + α_c·L_c               (β rises to its weight in the warm-up)
+
+        ``progress`` is the fraction of the training that is done.
         """
         scale, labels = weight_scale(settings, words), settings.frame_weight * self.frame_nll
         if settings.objective == "bound":
-            rising = min(1.0, progress / settings.kl_warmup) if settings.kl_warmup else 1.0
-            return -self.reconstruction + settings.kl_weight * rising * self.divergence + scale * labels
-        fitted = 0.0 if settings.prior == "uniform" else self.prior_cross_entropy
+            warmth = min(1.0, progress / settings.kl_warmup) if settings.kl_warmup else 1.0
+            return -self.reconstruction + settings.kl_weight * warmth * self.divergence + scale * labels
+        fitted = self.prior_cross_entropy if learned_prior else 0.0
         return -self.reconstruction + scale * (labels - settings.entropy_weight * self.entropy) + fitted

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import SSDVAESettings
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.models.recurrent import full_precision
 
@@ -33,16 +33,28 @@ gets; and how often an order that FrameNet knows counts as seen."""
 class Prior(nn.Module):
     """log p(f_m | before) of all frames, given those that were drawn before, hard or soft."""
 
+    learned = True
+    """Whether it has parameters to be fitted."""
+    causal = False
+    """Whether a frame depends on the words before it, which must then not look at the frame."""
+    needs_relations = False
+    """Whether it starts from the relations between frames."""
+
+    @classmethod
+    @abstractmethod
+    def new(cls, settings: SSDVAESettings, frames: int) -> Prior:
+        """One for as many frames, with its first weights."""
+
     @abstractmethod
     def first(self, size: int) -> Float[Tensor, "B F"]:
         """Of the first event of ``size`` scripts."""
 
     @abstractmethod
     def next(self, before: Float[Tensor, "*B d"]) -> Float[Tensor, "*B F"]:
-        """After what the next frame depends on: see ``before``."""
+        """After what the next frame depends on: see ``context``."""
 
-    def before(self, sample: Float[Tensor, "B M F"], ends: Float[Tensor, "B M h"]) -> Float[Tensor, "B M d"]:
-        """What a frame leaves for the next one: itself, or the state in which the decoder ended its event."""
+    def context(self, sample: Float[Tensor, "B M F"], ends: Float[Tensor, "B M h"]) -> Float[Tensor, "B M d"]:
+        """What the next frame depends on: this frame, or the decoder's state at the end of its event."""
         return sample
 
     def transitions(self) -> Float[Tensor, "F F"] | None:
@@ -52,22 +64,28 @@ class Prior(nn.Module):
     def initialize_from_data(
         self, frames: Int[Tensor, "N M"], related: Sequence[tuple[str, int, int]]
     ) -> None:
-        """What a prior takes from the observed frames (−1: none) of the training split and from relations."""
+        """Start from the observed frames (−1: none) of the training split and relations, where it can."""
         return
 
     def forward(self, sample: Float[Tensor, "B M F"], ends: Float[Tensor, "B M h"]) -> Float[Tensor, "B M F"]:
         """At each event of a chain."""
         first = self.first(len(sample))[:, None]
-        return torch.cat([first, self.next(self.before(sample, ends)[:, :-1])], dim=1)
+        return torch.cat([first, self.next(self.context(sample, ends)[:, :-1])], dim=1)
 
 
 class UniformPrior(Prior):
     """1/F, as in the paper."""
 
+    learned = False
+
     def __init__(self, frames: int) -> None:
         super().__init__()
         self.uniform: Tensor
         self.register_buffer("uniform", torch.full((frames,), -math.log(frames)), persistent=False)
+
+    @classmethod
+    def new(cls, settings: SSDVAESettings, frames: int) -> Prior:
+        return cls(frames)
 
     def first(self, size: int) -> Tensor:
         return self.uniform.expand(size, -1)
@@ -87,6 +105,10 @@ class MarkovPrior(Prior):
         self.leaving = nn.Parameter(torch.randn(frames, rank) / rank)
         self.coming = nn.Parameter(torch.randn(rank, frames) / rank)
 
+    @classmethod
+    def new(cls, settings: SSDVAESettings, frames: int) -> Prior:
+        return cls(frames, settings.prior_rank)
+
     def first(self, size: int) -> Tensor:
         return self.start.log_softmax(-1).expand(size, -1)
 
@@ -100,6 +122,8 @@ class MarkovPrior(Prior):
 
 class FrameNetPrior(MarkovPrior):
     """A Markov prior that begins with what is known of frames."""
+
+    needs_relations = True
 
     @torch.no_grad()
     def initialize_from_data(
@@ -122,28 +146,33 @@ class HistoryPrior(Prior):
     then not look at frames of later events, since these are drawn after its words.
     """
 
+    causal = True
+
     def __init__(self, frames: int, hidden: int) -> None:
         super().__init__()
         self.start = nn.Parameter(torch.zeros(frames))
         self.w_next = nn.Linear(hidden, frames)
 
+    @classmethod
+    def new(cls, settings: SSDVAESettings, frames: int) -> Prior:
+        return cls(frames, settings.hidden)
+
     def first(self, size: int) -> Tensor:
         return self.start.log_softmax(-1).expand(size, -1)
 
-    def before(self, sample: Tensor, ends: Tensor) -> Tensor:
+    def context(self, sample: Tensor, ends: Tensor) -> Tensor:
         return ends
 
     def next(self, before: Tensor) -> Tensor:
         return full_precision(self.w_next(before)).log_softmax(-1)
 
 
-def new_prior(settings: ModelSettings, frames: int) -> Prior:
-    if settings.prior == "uniform":
-        return UniformPrior(frames)
-    if settings.prior == "history":
-        return HistoryPrior(frames, settings.hidden)
-    kind = FrameNetPrior if settings.prior == "framenet" else MarkovPrior
-    return kind(frames, settings.prior_rank)
+PRIORS: dict[str, type[Prior]] = {
+    "uniform": UniformPrior,
+    "markov": MarkovPrior,
+    "framenet": FrameNetPrior,
+    "history": HistoryPrior,
+}
 
 
 def bigram_statistics(

@@ -32,8 +32,10 @@ class WordReader(nn.Module):
         separator = self.separator.expand(*words.shape[:2], 1, -1)
         return self._with_roles(torch.cat([separator, words], dim=2), slice(None))
 
-    def one(self, words: Int[Tensor, " B"] | None, place: int, size: int) -> Float[Tensor, "B 1 d"]:
-        """The vectors of one place of the event, for ``size`` documents: 0 is the separator, 1 the verb, …"""
+    def single_position(
+        self, words: Int[Tensor, " B"] | None, place: int, size: int
+    ) -> Float[Tensor, "B 1 d"]:
+        """The vectors at one position of the event, ``size`` times: 0 is the separator, 1 the verb, …"""
         vectors = self.separator.expand(size, 1, -1) if words is None else self.words(words)[:, None]
         return self._with_roles(vectors, slice(place, place + 1))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import WordPredictionSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import EventModel, Loss
@@ -12,16 +12,16 @@ from ssdvae.models.decoder import Decoder
 class RNNLM(EventModel):
     """p(w) = Π_t p(w_t | w_<t) by a left-to-right GRU. No frames: the likelihood is exact."""
 
-    def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
+    config: WordPredictionSettings
+
+    def __init__(self, config: WordPredictionSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)
         self.decoder = Decoder(config, self.reader)
 
-    def forward(self, batch: Batch, noise: Noise) -> Loss:
+    def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
         log_p = self.bounds(batch, 1, noise)[0]
         return Loss(-log_p, {"reconstruction": log_p})
 
 
 class RNNLMRole(RNNLM):
     """RNNLM+ROLE (Pichotta and Mooney, 2016): beside each word vector, that of its role in the event."""
-
-    has_roles = True

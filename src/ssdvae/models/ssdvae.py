@@ -6,54 +6,73 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import SSDVAESettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
-from ssdvae.models.decoder import GuidedDecoder, Plan
+from ssdvae.models.decoder import GuidedDecoder
 from ssdvae.models.encoder import Encoder
 from ssdvae.models.latent import (
     Elbo,
     Posterior,
     Sampler,
     SoftClusters,
-    exact,
+    categorical,
     importance_bounds,
-    mode,
+    most_likely,
     training_sampler,
 )
-from ssdvae.models.prior import new_prior, relations_between
+from ssdvae.models.plan import Plan, PlanRequest
+from ssdvae.models.prior import PRIORS, relations_between
 
 
 class SSDVAE(EventModel):
     """Encoder, decoder, and the frame embeddings E^F that they share."""
 
-    def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
+    config: SSDVAESettings
+
+    def __init__(self, config: SSDVAESettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)
         self.encoder = Encoder(config, self.reader.width, len(frames))
+        prior = PRIORS[config.prior]
         self.decoder = GuidedDecoder(
-            config, self.reader, aligned=config.guide == "aligned", causal=config.prior == "history"
+            config, self.reader, aligned=config.guide == "aligned", causal=prior.causal
         )
-        self.prior = new_prior(config, len(frames))
+        self.prior = prior.new(config, len(frames))
 
     @property
     def latent_shape(self) -> tuple[int, int]:
         return 1, len(self.frames)
 
-    def forward(self, batch: Batch, noise: Noise) -> Loss:
+    @property
+    def training_sampler(self) -> Sampler:
+        return training_sampler(self.config)
+
+    @property
+    def training_chains(self) -> int:
+        return self.config.samples
+
+    @property
+    def trained_for_bound(self) -> bool:
+        return self.config.objective == "bound"
+
+    @property
+    def needs_relations(self) -> bool:
+        return self.prior.needs_relations
+
+    def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
         """The objective, each of its terms the mean over S chains."""
-        inputs, sampler = self.reader(batch.tokens), training_sampler(self.config)
-        seen = batch.mask[:, : self._events_read(batch, noise)]
-        hidden = self.encoder.read(inputs[:, : seen.shape[1]], seen)
+        inputs, sampler = self.reader(batch.tokens), self.training_sampler
+        read = batch.first(self._events_read(batch, noise))
+        hidden = self.encoder.read(inputs[:, : read.mask.shape[1]], read.mask)
+        request = PlanRequest(read, batch.observed, batch.mask, sampler, noise)
         chains = []
         for _ in range(self.config.samples):
-            posterior = self.encoder(
-                hidden, seen, self.frame_embedding, batch.observed, batch.mask, sampler, noise
-            )
+            posterior = self.encoder(hidden, self.frame_embedding, request)
             words, log_p = self._score(batch, posterior, inputs, noise)
             chains.append(
                 (
@@ -65,7 +84,8 @@ class SSDVAE(EventModel):
                 )
             )
         elbo = Elbo(*(torch.stack(term).mean(0) for term in zip(*chains, strict=True)))
-        return Loss(elbo.loss(self.config, batch.words, self.progress), vars(elbo))
+        loss = elbo.loss(self.config, batch.words, progress, learned_prior=self.prior.learned)
+        return Loss(loss, vars(elbo))
 
     def _score(
         self,
@@ -102,31 +122,21 @@ class SSDVAE(EventModel):
         chance, place = torch.rand(2, generator=noise.generator).tolist()
         return 1 + int(place * (events - 1)) if chance < self.config.foresight else events
 
-    def plan(
-        self,
-        batch: Batch,
-        observed: Int[Tensor, "B N"],
-        chain: Bool[Tensor, "B N"],
-        sampler: Sampler,
-        noise: Noise,
-    ) -> Plan:
-        hidden = self.encoder.read(self.reader(batch.tokens), batch.mask)
-        return self._plan(
-            self.encoder(hidden, batch.mask, self.frame_embedding, observed, chain, sampler, noise)
-        )
+    def plan(self, request: PlanRequest) -> Plan:
+        return self._plan(self.posterior(request))
 
     def plan_from_prior(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
         samples = [sampler(self.prior.first(size), noise)]
         for _ in range(0 if self.word_decoder.causal else events - 1):
             samples.append(sampler(self.prior.next(samples[-1]), noise))
-        return self._planned(torch.stack(samples, dim=1))
+        return self._plan_of(torch.stack(samples, dim=1))
 
     def extend_plan(self, plan: Plan, state: Float[Tensor, "L B h"], sampler: Sampler, noise: Noise) -> Plan:
         if plan.event < plan.mask.shape[1]:
             return plan
         # Only a prior that waits for the words comes here, and these are all in the state.
         sample = sampler(self.prior.next(state[-1]), noise)
-        new = self._planned(sample[:, None])
+        new = self._plan_of(sample[:, None])
         assert plan.frames is not None
         assert new.frames is not None
         return Plan(
@@ -140,7 +150,7 @@ class SSDVAE(EventModel):
         log_p = self.prior.transitions()
         return None if log_p is None else log_p.exp()
 
-    def _planned(self, sample: Float[Tensor, "B M F"]) -> Plan:
+    def _plan_of(self, sample: Float[Tensor, "B M F"]) -> Plan:
         vectors = sample.to(self.frame_embedding.dtype) @ self.frame_embedding
         mask = torch.ones(sample.shape[:2], dtype=torch.bool, device=sample.device)
         return Plan(vectors, mask, sample.argmax(-1))
@@ -149,25 +159,26 @@ class SSDVAE(EventModel):
         """From p(w | f) p(f) / q(f | w) with hard chains f ~ q(f | w)."""
         inputs = self.reader(batch.tokens)
         hidden = self.encoder.read(inputs, batch.mask)
+        request = PlanRequest.whole(batch, categorical, noise)
         log_weights = []
         for _ in range(samples):
-            posterior = self._chain(hidden, batch, exact, noise)
+            posterior = self.encoder(hidden, self.frame_embedding, request)
             words, log_p = self._score(batch, posterior, inputs)
-            log_weights.append((words + posterior.chosen(log_p)).sum(1) - posterior.log_q())
+            log_weights.append((words + posterior.log_prob_of_sample(log_p)).sum(1) - posterior.log_q())
         return importance_bounds(torch.stack(log_weights))
 
     def event_log_probs(self, batch: Batch) -> Float[Tensor, "B M"]:
         """log p(w_m | f, w_<t) + log p(f_m | before) with the greedy chain: at most log p of all words."""
         inputs = self.reader(batch.tokens)
         hidden = self.encoder.read(inputs, batch.mask)
-        posterior = self._chain(hidden, batch, mode, Noise(torch.Generator(), len(batch)))
+        posterior: Posterior = self.encoder(hidden, self.frame_embedding, _greedy(batch))
         words, log_p = self._score(batch, posterior, inputs)
-        return words + posterior.chosen(log_p)
+        return words + posterior.log_prob_of_sample(log_p)
 
     def infer(self, batch: Batch) -> Beliefs:
         """The greedy chain."""
         hidden = self.encoder.read(self.reader(batch.tokens), batch.mask)
-        posterior = self._chain(hidden, batch, mode, Noise(torch.Generator(), len(batch)))
+        posterior = self.encoder(hidden, self.frame_embedding, _greedy(batch))
         log_q = posterior.logits.log_softmax(-1)
         clusters = (
             SoftClusters(
@@ -182,18 +193,18 @@ class SSDVAE(EventModel):
         )
         return Beliefs(log_q, batch.mask, looks=posterior.looks, clusters=clusters)
 
-    def posterior(self, batch: Batch, sampler: Sampler, noise: Noise) -> Posterior:
+    def posterior(self, request: PlanRequest) -> Posterior:
         """A chain of frames for each document."""
-        return self._chain(self.encoder.read(self.reader(batch.tokens), batch.mask), batch, sampler, noise)
-
-    def _chain(
-        self, hidden: Float[Tensor, "B T h"], batch: Batch, sampler: Sampler, noise: Noise
-    ) -> Posterior:
-        chain: Posterior = self.encoder(
-            hidden, batch.mask, self.frame_embedding, batch.observed, batch.mask, sampler, noise
-        )
+        read = request.read
+        hidden = self.encoder.read(self.reader(read.tokens), read.mask)
+        chain: Posterior = self.encoder(hidden, self.frame_embedding, request)
         return chain
 
     @staticmethod
     def _plan(posterior: Posterior) -> Plan:
         return Plan(posterior.memory, posterior.mask, posterior.frame)
+
+
+def _greedy(batch: Batch) -> PlanRequest:
+    """The most likely frame of each event, given that of the one before; takes no noise."""
+    return PlanRequest.whole(batch, most_likely, Noise(torch.Generator(), len(batch)))

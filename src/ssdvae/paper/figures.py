@@ -42,9 +42,12 @@ class PaperFigure:
 
     def is_of(self, settings: TrainSettings) -> bool:
         """Whether a run with these settings is meant to give this figure."""
-        mine = (self.model, self.attention or settings.attention)
-        observe = settings.observe if self.observe is None else self.observe
-        return mine == (settings.model, settings.attention) and observe == settings.observe
+        values = settings.values()
+        return (
+            self.model == settings.model
+            and self.attention in ("", values.get("attention"))
+            and self.observe in (None, settings.observe)
+        )
 
 
 @cache

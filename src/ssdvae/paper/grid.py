@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ssdvae.config import ReproduceSettings, TrainSettings
 from ssdvae.errors import UserError
@@ -41,14 +40,13 @@ class Configuration:
         parts = ["single"] * self.single + [self.kind] + ([] if self.observe is None else [str(self.observe)])
         return "-".join(parts)
 
-    def settings(self, common: TrainSettings, seed: int) -> TrainSettings:
-        """Those of all models, with what sets this one apart."""
+    def settings(self, common: Mapping[str, Any], seed: int) -> TrainSettings:
+        """Of the settings for all rows those that this model has, with what sets it apart."""
         # A baseline sees all frames if it classifies, and none if it models words.
         default = float(self.model.endswith("classifier"))
         observe = default if self.observe is None else self.observe
-        return dataclasses.replace(
-            common, model=self.model, attention=self.attention, observe=observe, seed=seed
-        )
+        apart = {"model": self.model, "attention": self.attention, "observe": observe, "seed": seed}
+        return TrainSettings.of({**common, **apart})
 
 
 RNNLM, RNNLM_ROLE, HAQAE = (Configuration(model) for model in ("rnnlm", "rnnlm-role", "haqae"))

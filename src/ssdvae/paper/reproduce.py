@@ -49,16 +49,20 @@ def reproduce(
     corpus: Corpus,
     out: Path,
     settings: ReproduceSettings,
-    training: TrainSettings,
+    training: Mapping[str, Any],
     measuring: EvaluateSettings,
 ) -> Reproduced:
-    """Make the runs behind some tables, as far as they are not there, and then the tables."""
+    """Make the runs behind some tables, as far as they are not there, and then the tables.
+
+    ``training`` are settings for all runs, of which each model takes those that it has.
+    """
+    shared = TrainSettings.of(training)
     if what not in TARGETS:
         raise UserError(f"no table {what!r}; there are: {', '.join(TARGETS)}")
     names = _possible(TARGETS[what], corpus, settings)
     cells = grid(names, settings)
-    if training.vectors is not None:
-        check_exists(training.vectors)
+    if shared.vectors is not None:
+        check_exists(shared.vectors)
     if "cloze" in names:
         for path in settings.cloze_files.values():
             read_cloze(path)  # better now than after the training
@@ -75,7 +79,7 @@ def reproduce(
         # What an earlier sweep has left for other tables speaks for or against the claims, too.
         known = prepared.jobs(cell for cell in grid(TARGETS["all"], settings) if cell.row.single in corpora)
         known = {cell: job for cell, job in known.items() if not differences(job)}
-        outcome = _Outcome(names, known, out, Context(settings, training, corpus))
+        outcome = _Outcome(names, known, out, Context(settings, shared, corpus))
         failed: dict[Cell, str] = {}
         if left:
             places = environments(settings.jobs, len(left))
@@ -106,7 +110,7 @@ class _Prepared:
     corpora: Mapping[bool, Corpus]  # that of documents and, where it is needed, that of single events
     out: Path
     settings: ReproduceSettings
-    training: TrainSettings
+    training: Mapping[str, Any]
     measuring: EvaluateSettings
 
     def jobs(self, cells: Iterable[Cell]) -> dict[Cell, Job]:
@@ -142,14 +146,16 @@ def differences(job: Job) -> list[str]:
     if not run.config_path.is_file():
         return []
     _, made = run.config()
-    asked = job.training.to_dict()
-    if job.training.embedding is None:
+    asked, there = job.training.to_dict(), made.to_dict()
+    if asked["embedding"] is None:
         # Decided when the run begins: that of the vectors, or the default.
-        asked["embedding"] = made.embedding if job.training.vectors else job.training.word_width
+        default = job.training.model_settings.word_width
+        asked["embedding"] = there["embedding"] if job.training.vectors else default
+    # A run of another model may have other settings, too.
     found = [
-        f"{name} is {_shown(value)} there and {_shown(asked[name])} here"
-        for name, value in made.to_dict().items()
-        if name not in HARMLESS and _shown(value) != _shown(asked[name])
+        f"{name} is {_shown(there.get(name))} there and {_shown(asked.get(name))} here"
+        for name in dict.fromkeys((*there, *asked))
+        if name not in HARMLESS and _shown(there.get(name)) != _shown(asked.get(name))
     ]
     fingerprint = run.state().corpus
     if fingerprint and fingerprint != Corpus(job.corpus).fingerprint:

@@ -64,14 +64,15 @@ class Context:
     @property
     def setup(self) -> str:
         """What was trained on what, in a sentence."""
-        manifest, t = self.corpus.manifest, self.training
+        manifest, t, model = self.corpus.manifest, self.training, self.training.model_settings
         vectors = "no pretrained vectors" if t.vectors is None else f"the vectors {t.vectors.name}"
         return (
             f"Ours: {self.corpus.folder.resolve().name}, {self.settings.split} split; "
             f"{manifest['splits']['train']['documents']:,} training documents, {manifest['words']:,} words, "
-            f"{manifest['frames']:,} frames; for all models hidden {t.hidden}, layers {t.layers}, {vectors}, "
-            f"batch {t.batch}, step size {t.learning_rate:g}{' falling to 0' if t.decay else ''}, epochs at "
-            f"most {t.epochs}; mean ± standard deviation over seeds."
+            f"{manifest['frames']:,} frames; for all models hidden {model.hidden}, layers {model.layers}, "
+            f"{vectors}, batch {t.batch}, learning rate {t.learning_rate:g}"
+            f"{' decaying to 0' if t.decay else ''}, epochs at most {t.epochs}; "
+            "mean ± standard deviation over seeds."
         )
 
 

@@ -108,7 +108,7 @@ def runs_table(runs: Sequence[Reported]) -> Html:
             [
                 run.name,
                 run.settings.model,
-                *(shown(getattr(run.settings, name)) for name in differs),
+                *(shown(run.settings.values().get(name)) for name in differs),
                 str(run.settings.seed),
                 f"{last['epoch']:g}" if last else "–",
                 f"{last['seconds'] / 60:.1f}" if last else "–",
@@ -119,12 +119,14 @@ def runs_table(runs: Sequence[Reported]) -> Html:
 
 
 def settings_table(runs: Sequence[Reported]) -> Html:
-    """Every setting of every run; those that differ are marked."""
+    """Every setting of every run, empty where its model has none; those that differ are marked."""
     rows = []
     for name in TrainSettings.names():
-        values = [shown(getattr(run.settings, name)) for run in runs]
-        mark = tag("mark", name) if len(set(values)) > 1 else name
-        rows.append([mark, *values])
+        known = [run.settings.values() for run in runs]
+        if any(name in values for values in known):
+            cells = [shown(values[name]) if name in values else "" for values in known]
+            mark = tag("mark", name) if len(set(cells)) > 1 else name
+            rows.append([mark, *cells])
     caption = "All settings" + ("; marked where the runs differ" if len(runs) > 1 else "")
     return tag(
         "details",

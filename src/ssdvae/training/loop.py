@@ -46,7 +46,7 @@ def new_model(
     with torch.random.fork_rng():
         # Layers draw their first weights from torch's own generator: the one place where it is used.
         torch.manual_seed(settings.seed)
-        model = model_class(settings.model)(settings, vocabulary, frames)
+        model = model_class(settings.model)(settings.model_settings, vocabulary, frames)
     if vectors is not None:
         weight = model.word_embedding().weight.data
         weight[torch.from_numpy(vectors.found)] = torch.from_numpy(vectors.matrix[vectors.found])
@@ -78,7 +78,7 @@ def train_steps(
     per_epoch = steps_per_epoch(documents, settings)
     if len(documents) // per_epoch < processes:
         raise UserError(
-            f"{len(documents)} documents in batches of {settings.batch} do not go round {processes} processes"
+            f"{len(documents)} documents in batches of {settings.batch} are too few for {processes} processes"
         )
     observed = mask_frames(documents, settings.observe, settings.seed)
     model.train()
@@ -92,8 +92,7 @@ def train_steps(
         part = process_slice(rows, process, processes)
         batch = collate(documents, rows, observed).part(part).to(accelerator.device)
         noise = Noise(generator(settings.seed, "noise", step), len(rows), part)
-        inner.progress = step / total
-        loss = model(batch, noise)
+        loss = model(batch, noise, step / total)
         # Processes average their gradients; their sum over the whole batch is what one would have.
         accelerator.backward(loss.per_document.sum() * (processes / len(rows)))
         accelerator.clip_grad_norm_(model.parameters(), settings.clip)
@@ -102,7 +101,8 @@ def train_steps(
                 group["lr"] = settings.learning_rate * (1 - step / total)
         optimizer.step()
         optimizer.zero_grad()
-        inner.after_step(lambda x: accelerator.reduce(x, "sum"), generator(settings.seed, "after", step))
+        after = generator(settings.seed, "after", step)
+        inner.after_step(loss, lambda x: accelerator.reduce(x, "sum"), after)
         terms = {"loss": loss.per_document, **loss.terms}
         sums = torch.stack([term.detach().double().sum() for term in terms.values()])
         values = accelerator.reduce(sums, "sum").tolist()

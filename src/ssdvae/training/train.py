@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 import signal
 import threading
@@ -126,11 +125,10 @@ def _read_vectors(corpus: Corpus, settings: TrainSettings) -> Vectors | None:
 
 
 def _relations(settings: TrainSettings) -> Sequence[Relation]:
-    """Those between frames, where the prior wants them."""
-    if settings.prior != "framenet":
-        return []
-    if settings.relations is not None:
-        return read_relations(settings.relations)
+    """Those between frames, from the file that is given or from FrameNet."""
+    given = settings.values().get("relations")
+    if given is not None:
+        return read_relations(given)
     from ssdvae.extraction.framenet import open_framenet, relations  # an extra
 
     try:
@@ -144,19 +142,17 @@ def _relations(settings: TrainSettings) -> Sequence[Relation]:
 
 
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
-    """The settings with the width of the word vectors decided, and a path that holds from any folder."""
-    if settings.relations is not None:
-        settings = dataclasses.replace(settings, relations=settings.relations.resolve())
-    if vectors is None:
-        return dataclasses.replace(settings, embedding=settings.word_width)
-    width = vectors.matrix.shape[1]
-    if settings.embedding not in (None, width):
-        raise UserError(
-            f"the vectors of {settings.vectors} are {width} wide, but --embedding is {settings.embedding}\n"
-            f"say --embedding {width}, or name other vectors"
-        )
-    assert settings.vectors is not None
-    return dataclasses.replace(settings, embedding=width, vectors=settings.vectors.resolve())
+    """The settings with the dimension of the word vectors decided, and paths that hold from any folder."""
+    paths = {name: path.resolve() for name, path in settings.values().items() if isinstance(path, Path)}
+    asked, width = settings.model_settings.embedding, settings.model_settings.word_width
+    if vectors is not None:
+        width = vectors.matrix.shape[1]
+        if asked not in (None, width):
+            raise UserError(
+                f"the vectors of {settings.vectors} have {width} dimensions, but --embedding is {asked}\n"
+                f"use --embedding {width}, or other vectors"
+            )
+    return settings.changed(**paths, embedding=width)
 
 
 class _Training:
@@ -187,7 +183,8 @@ class _Training:
     def begin(self) -> State:
         """A run before its first step, with what its model takes from the frames that it will observe."""
         observed = mask_frames(self.documents, self.settings.observe, self.settings.seed)
-        self.model.initialize_from_data(torch.from_numpy(observed).long(), _relations(self.settings))
+        relations = _relations(self.settings) if self.model.needs_relations else []
+        self.model.initialize_from_data(torch.from_numpy(observed).long(), relations)
         return State(corpus=self.corpus.fingerprint)
 
     def restore(self) -> State:
@@ -280,7 +277,7 @@ class _Training:
             EvaluateSettings(
                 eval_batch=2 * self.settings.batch, eval_seed=self.settings.seed, bound_samples=1
             ),
-            bounded=self.settings.objective == "bound",
+            bounded=self.model.trained_for_bound,
             process=self.accelerator.process_index,
             processes=self.accelerator.num_processes,
             reduce=lambda tally: self.accelerator.reduce(tally.to(self.accelerator.device), "sum").cpu(),

@@ -1,0 +1,75 @@
+"""Every setting, once: a dataclass field is the command-line flag, the YAML key and the Python argument.
+
+Nothing here imports anything heavy, so that ``ssdvae --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+from ssdvae.config.analysis import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
+from ssdvae.config.data import (
+    SPLITS,
+    AnnotateSettings,
+    ExtractSettings,
+    PrepareSettings,
+    Split,
+    StreamSettings,
+    cores,
+)
+from ssdvae.config.evaluation import TASKS, EvaluateSettings
+from ssdvae.config.models import (
+    MODEL_SETTINGS,
+    ClassifierSettings,
+    HAQAESettings,
+    LatentSettings,
+    ModelSettings,
+    RNNLMClassifierSettings,
+    RNNLMRoleClassifierSettings,
+    RNNLMRoleSettings,
+    RNNLMSettings,
+    SSDVAESettings,
+    WordPredictionSettings,
+)
+from ssdvae.config.paper import MEASURED_ALIKE, REPRODUCED, TRAINED_ALIKE, ReproduceSettings
+from ssdvae.config.presets import PRESETS, preset
+from ssdvae.config.settings import Bounds, Setting, Settings, setting
+from ssdvae.config.training import EVAL_BATCH, BenchmarkSettings, TrainSettings
+
+__all__ = [
+    "EVAL_BATCH",
+    "MEASURED_ALIKE",
+    "MODEL_SETTINGS",
+    "PRESETS",
+    "REPRODUCED",
+    "SPLITS",
+    "TASKS",
+    "TRAINED_ALIKE",
+    "AnnotateSettings",
+    "BenchmarkSettings",
+    "Bounds",
+    "ClassifierSettings",
+    "EvaluateSettings",
+    "ExplainSettings",
+    "ExtractSettings",
+    "GenerateSettings",
+    "HAQAESettings",
+    "InferSettings",
+    "LatentSettings",
+    "ModelSettings",
+    "PrepareSettings",
+    "RNNLMClassifierSettings",
+    "RNNLMRoleClassifierSettings",
+    "RNNLMRoleSettings",
+    "RNNLMSettings",
+    "ReportSettings",
+    "ReproduceSettings",
+    "SSDVAESettings",
+    "Setting",
+    "Settings",
+    "Split",
+    "StreamSettings",
+    "TrainSettings",
+    "WordPredictionSettings",
+    "cores",
+    "preset",
+    "setting",
+]

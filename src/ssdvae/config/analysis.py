@@ -1,0 +1,87 @@
+"""Settings of what is asked of a trained model, and shown of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from ssdvae.config.data import Split
+from ssdvae.config.settings import Settings, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainSettings(Settings):
+    """What is shown of a trained model: its clusters, its attention, and which frames follow which."""
+
+    topic: ClassVar[str] = "what is shown"
+
+    split: Split = setting("valid", "which split of the corpus", topic="data")
+    words: str | None = setting(
+        None, "words whose frames are shown, comma-separated; by default the most frequent verbs"
+    )
+    frames: str | None = setting(
+        None, "frames whose words are shown, comma-separated; by default the most frequent frames"
+    )
+    rows: int = setting(10, "words, frames and transitions to show, where they are not named", at_least=1)
+    top: int = setting(5, "frames per word, and words per frame", at_least=1)
+    min_count: float = setting(
+        5.0, "expected count below which a transition between two frames is not shown", at_least=0
+    )
+    batch: int = setting(200, "batch size", at_least=1, topic="data")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InferSettings(Settings):
+    """How the frames of new documents are inferred."""
+
+    topic: ClassVar[str] = "inference"
+
+    observe_frames: bool = setting(
+        False, "use the frames in the file as evidence, not only to compare the inferred ones with"
+    )
+    batch: int = setting(200, "batch size", at_least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateSettings(Settings):
+    """How a script is continued."""
+
+    topic: ClassVar[str] = "decoding"
+
+    method: Literal["sample", "greedy", "beam"] = setting(
+        "sample", "how words are decoded: sampling, greedy decoding or beam search"
+    )
+    events: int = setting(4, "events to generate after the seed", at_least=1, topic="scripts")
+    scripts: int = setting(
+        5,
+        "scripts to generate; beam search gives at most --beam, greedy decoding one",
+        at_least=1,
+        topic="scripts",
+    )
+    temperature: float = setting(1.0, "sampling: temperature of the word distribution", above=0)
+    top_p: float = setting(
+        0.9,
+        "nucleus sampling: sample from the most likely words with this total probability",
+        above=0,
+        at_most=1,
+    )
+    beam: int = setting(10, "beam search: beam size", at_least=1)
+    repeat: bool = setting(True, "let an event occur twice in a script", topic="constraints")
+    distinct_roles: bool = setting(
+        False, "no event may have the same subject and object", topic="constraints"
+    )
+    seed: int = setting(1, "random seed", at_least=0, topic="computation")
+    batch: int = setting(100, "batch size: scripts sampled at once", at_least=1, topic="computation")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings(Settings):
+    """How a model is shown on the page about runs."""
+
+    topic: ClassVar[str] = "what is shown"
+
+    split: Split = setting("valid", "which split of the corpus the models are shown on")
+    sample: int = setting(
+        1_000, "documents behind the clusters and the transitions between frames, at most", at_least=1
+    )
+    documents: int = setting(6, "documents to show with their frames", at_least=1)

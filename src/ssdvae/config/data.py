@@ -1,0 +1,125 @@
+"""Settings from texts to a corpus folder."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from ssdvae.config.settings import Settings, setting
+
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+
+
+def cores() -> int:
+    """Cores that this process may use: what 0 means as a number of --jobs."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareSettings(Settings):
+    """From documents to a corpus folder."""
+
+    topic: ClassVar[str] = "documents"
+
+    events: int = setting(5, "events per document (M): the first ones are kept", at_least=1)
+    min_events: int = setting(1, "leave out documents with fewer usable events than this", at_least=1)
+    single_events: bool = setting(
+        False, "make every event a document by itself (M = 1), as frame prediction needs it"
+    )
+    vocabulary: int = setting(
+        40_000,
+        "vocabulary size (V): the most frequent words of the training split, the missing word and the "
+        "unknown word included",
+        at_least=3,
+        topic="vocabularies",
+    )
+    frames: int = setting(
+        500,
+        "number of frames (F): the most frequent of the training split",
+        at_least=1,
+        topic="vocabularies",
+    )
+    keep_frameless: bool = setting(
+        False, "keep events without a frame, as always latent, instead of dropping them"
+    )
+    lowercase: bool = setting(True, "convert all words to lower case", topic="vocabularies")
+    valid_share: float = setting(
+        0.05,
+        "fraction of the documents for validation, when one file is split",
+        at_least=0,
+        below=1,
+        topic="splits",
+    )
+    test_share: float = setting(
+        0.05,
+        "fraction of the documents for testing, when one file is split",
+        at_least=0,
+        below=1,
+        topic="splits",
+    )
+    cloze_items: int = setting(
+        2_000, "cloze items for validation and for testing, at most; 0 for none", at_least=0, topic="cloze"
+    )
+    cloze_events: int = setting(
+        6,
+        "events of a cloze sequence, the seed event included; shorter documents give no item",
+        at_least=2,
+        topic="cloze",
+    )
+    cloze_options: int = setting(
+        6, "sequences to choose from in a cloze item, the true one included", at_least=2, topic="cloze"
+    )
+    cloze_seed: int = setting(
+        1, "random seed that draws the documents and distractors of the cloze items", topic="cloze"
+    )
+
+    def check_relations(self) -> None:
+        self._require("min_events", self.min_events <= self.events, f"at most the {self.events} of --events")
+        some_left = self.valid_share + self.test_share < 1
+        self._require("test_share", some_left, "something to be left for training")
+        # The distractors of an item come from the documents of the others.
+        enough = self.cloze_items == 0 or self.cloze_items >= self.cloze_options
+        self._require("cloze_items", enough, f"0, or at least the {self.cloze_options} of --cloze-options")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSettings(Settings):
+    """Documents through many processes into one file."""
+
+    topic: ClassVar[str] = "processes"
+
+    jobs: int = setting(0, "number of processes; 0 for one per core", at_least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractSettings(StreamSettings):
+    """From text, or parsed text, to documents of events."""
+
+    topic: ClassVar[str] = "events"
+
+    spacy_model: str = setting(
+        "en_core_web_sm", "spaCy model that parses plain text: a name or a folder", topic="reading"
+    )
+    text_column: str = setting("text", "column (or key) of a table that has the text", topic="reading")
+    lemmas: bool = setting(False, "write lemmas (move) instead of the words of the text (moved)")
+    negation: Literal["keep", "mark", "drop"] = setting(
+        "keep", "negated events: keep them like any other, mark the verb (not_left), or drop them"
+    )
+    keep_text: bool = setting(False, "store the sentence with each event, for annotators that read sentences")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotateSettings(StreamSettings):
+    """Frames for events."""
+
+    topic: ClassVar[str] = "frames"
+
+    threshold: float = setting(
+        0.5,
+        "lowest probability of a frame that is written; below it, the event stays latent",
+        at_least=0,
+        at_most=1,
+    )
+    replace: bool = setting(False, "annotate events that already have a frame, too")

@@ -1,0 +1,142 @@
+"""Settings of a training run, and of the benchmark, which is one on made-up documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+from ssdvae.config.models import MODEL_SETTINGS, ModelSettings, SSDVAESettings
+from ssdvae.config.settings import Bounds, Setting, Settings, setting
+
+EVAL_BATCH = 400
+"""Documents scored at once: with 200 a step of a GRU has too little to multiply, with 800 it is no faster."""
+
+MODEL = Setting(
+    "model",
+    Literal[tuple(MODEL_SETTINGS)],
+    SSDVAESettings.model,
+    "which model; the classifiers predict frames and say nothing about words",
+    "all models",
+    Bounds(),
+)
+"""The one setting that decides which others there are."""
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
+class TrainSettings(Settings):
+    """A training run: a model's own settings, and how it is trained.
+
+    ``TrainSettings(model="rnnlm", hidden=256, epochs=3)`` takes both, as flags and YAML do, and refuses one
+    that the model does not have. Inside, they are apart: ``settings.epochs`` and
+    ``settings.model_settings.hidden``; ``settings.model`` is the name of the model.
+    """
+
+    topic: ClassVar[str] = "optimisation"
+
+    model_settings: ModelSettings = field(default_factory=SSDVAESettings)
+    observe: float = setting(
+        0.9, "probability that a training frame is observed (ε)", at_least=0, at_most=1, topic="data"
+    )
+    vectors: Path | None = setting(
+        None, "pretrained word vectors: GloVe or word2vec text, plain, .gz or .zip", topic="data"
+    )
+    batch: int = setting(100, "batch size: documents per step, over all processes", at_least=1)
+    learning_rate: float = setting(1e-3, "learning rate of Adam", above=0)
+    decay: bool = setting(False, "decay the learning rate linearly to 0 at the end of the last epoch")
+    clip: float = setting(5.0, "gradient-norm clip", above=0)
+    epochs: int = setting(40, "epochs, at most", at_least=1)
+    patience: int = setting(
+        10, "early stopping: validations without improvement before the run ends", at_least=1, topic="the run"
+    )
+    validate_steps: int | None = setting(
+        None, "steps between validations; by default one epoch", at_least=1, topic="the run"
+    )
+    record_steps: int = setting(
+        100, "steps between training records in metrics.jsonl", at_least=1, topic="the run"
+    )
+    save_minutes: float = setting(
+        5.0,
+        "minutes between checkpoints, 0 for one after every step; every validation writes one too",
+        at_least=0,
+        topic="the run",
+    )
+    seed: int = setting(
+        1, "random seed of the initial weights, the order of documents, the masks and the noise", at_least=0
+    )
+    precision: Literal["no", "bf16", "fp16"] = setting("no", "mixed precision")
+    tensorboard: bool = setting(False, "also write TensorBoard events (extra: tensorboard)", topic="the run")
+
+    def __init__(self, *, model_settings: ModelSettings | None = None, **values: Any) -> None:
+        if model_settings is None:
+            self.refuse_unknown(values)
+            group = ModelSettings.of(values)
+        else:
+            # What `dataclasses.replace` gives.
+            self.refuse_unknown({"model": model_settings.model, **values})
+            mine = {name: value for name, value in values.items() if name in model_settings.names()}
+            group = model_settings.changed(**mine) if mine else model_settings
+        object.__setattr__(self, "model_settings", group)
+        for name, definition in self.training_table().items():
+            object.__setattr__(self, name, values.get(name, definition.default))
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        for name, definition in self.training_table().items():
+            object.__setattr__(self, name, definition.check(getattr(self, name)))
+        self.check_relations()
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.model_settings.model
+
+    @classmethod
+    def training_table(cls) -> dict[str, Setting]:
+        """The settings that are the same for all models."""
+        return super().table()
+
+    @classmethod
+    def table(cls) -> dict[str, Setting]:
+        """Every setting of every model, and those of the training."""
+        models = {name: s for kind in MODEL_SETTINGS.values() for name, s in kind.table().items()}
+        return {"model": MODEL, **models, **cls.training_table()}
+
+    @classmethod
+    def names_for(cls, values: Mapping[str, Any]) -> Iterable[str]:
+        return ("model", *ModelSettings.names_for(values), *cls.training_table())
+
+    @classmethod
+    def refuse_unknown(cls, values: Mapping[str, Any]) -> None:
+        known = tuple(cls.names_for(values))
+        owner = MODEL_SETTINGS[values.get("model", MODEL.default)]
+        for name in values:
+            owner.refuse_if_missing(name, known)
+
+    def changed(self, **changes: Any) -> Self:
+        """The same settings but for some; another model takes over those that it has, too."""
+        self.refuse_unknown({"model": self.model, **changes})
+        return self.of({**self.values(), **changes})
+
+    def values(self) -> dict[str, Any]:
+        mine = {name: getattr(self, name) for name in self.training_table()}
+        return {"model": self.model, **self.model_settings.values(), **mine}
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
+class BenchmarkSettings(TrainSettings):
+    """What is timed: steps of a training run on documents that are made up."""
+
+    topic: ClassVar[str] = "what is timed"
+
+    events: int = setting(5, "events per document (M)", at_least=1)
+    vocabulary: int = setting(40_000, "vocabulary size (V)", at_least=3)
+    frames: int = setting(500, "number of frames (F)", at_least=1)
+    steps: int = setting(5, "number of training steps, and of evaluation batches, that are timed", at_least=1)
+    eval_batch: int = setting(EVAL_BATCH, "batch size of the evaluation", at_least=1)
+
+
+def models_with(name: str) -> tuple[str, ...]:
+    """The models that have a setting."""
+    return tuple(model for model, kind in MODEL_SETTINGS.items() if name in kind.names())

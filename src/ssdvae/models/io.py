@@ -1,0 +1,112 @@
+"""How a model is saved and loaded: in a folder of JSON and safetensors, or on the Hugging Face Hub.
+
+Nothing in these files can be executed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
+from torch import nn
+
+from ssdvae.config import ModelSettings
+from ssdvae.config.formats import read_model_settings, versioned
+from ssdvae.data.vocabulary import Inventory, Vocabulary
+from ssdvae.errors import DataError, UserError
+from ssdvae.files import atomic_write, sha256
+from ssdvae.models.card import model_card
+from ssdvae.models.weights import check_finite, load_weights, put_into, save_weights
+from ssdvae.records import read_json
+
+if TYPE_CHECKING:
+    from ssdvae.models.base import EventModel
+
+FILES = ("config.json", "model.safetensors", "vocab.json", "frames.json")
+
+
+class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts", "frames"]):
+    """What ``EventModel`` inherits to be saved, loaded and published."""
+
+    config: ModelSettings
+    vocabulary: Vocabulary
+    frames: Inventory
+
+    def generate_model_card(
+        self, *args: Any, scores: dict[str, Any] | None = None, **kwargs: Any
+    ) -> ModelCard:
+        return model_card(self.config, len(self.vocabulary), len(self.frames), scores)
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        assert isinstance(self, nn.Module)
+        # Before anything is written: what was saved before stays whole.
+        check_finite(self.state_dict(), "the model is not saved")
+        with atomic_write(save_directory / "config.json") as path:
+            path.write_text(json.dumps(versioned(self.config.to_publish()), indent=2) + "\n")
+        self.vocabulary.save(save_directory / "vocab.json")
+        self.frames.save(save_directory / "frames.json")
+        # The weights come last, and vouch for the others.
+        digests = {name: sha256(save_directory / name) for name in FILES if name.endswith(".json")}
+        save_weights(save_directory / "model.safetensors", self.state_dict(), digests)
+
+    @classmethod
+    def _from_pretrained(
+        cls,
+        *,
+        model_id: str,
+        revision: str | None,
+        cache_dir: str | Path | None,
+        force_download: bool,
+        local_files_only: bool,
+        token: str | bool | None,
+        **model_kwargs: Any,
+    ) -> EventModel:
+        folder = Path(model_id)
+        if not folder.is_dir():
+            folder = Path(
+                snapshot_download(
+                    model_id,
+                    revision=revision,
+                    cache_dir=cache_dir,
+                    force_download=force_download,
+                    local_files_only=local_files_only,
+                    token=token,
+                    allow_patterns=list(FILES),
+                )
+            )
+        return cls.read(folder)
+
+    @classmethod
+    def read(cls, folder: Path) -> EventModel:
+        """The model in a folder."""
+        return read_model(folder)
+
+
+def read_model(folder: Path) -> EventModel:
+    """The model in a folder, whichever it is."""
+    from ssdvae.models import model_class  # the table of models needs this module first
+
+    for name in FILES:
+        if not (folder / name).is_file():
+            raise UserError(
+                f"{folder} has no {name}: it holds no model, or its run was not yet validated\n"
+                f"go on with a run: ssdvae train --resume {folder}"
+            )
+    weights = folder / "model.safetensors"
+    tensors, digests = load_weights(weights, "the weights of this model")
+    for name, digest in digests.items():
+        if name in FILES and digest != sha256(folder / name):
+            found, expected = "another file than the weights were saved with (SHA-256)", f"their {name}"
+            raise DataError(folder / name, None, found, expected, "copy the folder again, or train again")
+    path = folder / "config.json"
+    values = read_json(path, dict, "the settings of a model")
+    try:
+        settings = read_model_settings(values)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+    vocabulary, frames = Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json")
+    model = model_class(settings.model)(settings, vocabulary, frames)
+    put_into(model, tensors, weights, "the weights of this model")
+    return model.eval()
