@@ -362,6 +362,20 @@ def reproduce(args: Namespace) -> None:
     say(f"the tables are in {args.out / 'tables'}; open {args.out / 'report.html'} to read them in a browser")
 
 
+def check_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("folder", type=Path, help="corpus folder, run folder, or folder of a model")
+
+
+def check(args: Namespace) -> None:
+    from ssdvae.check import check as look
+
+    checked = look(args.folder)
+    for one in checked:
+        print(f"{one.name:20}{one.found if one.problem is None else 'DAMAGED'}")
+    if bad := [one.problem for one in checked if one.problem is not None]:
+        raise UserError("\n".join(map(str, bad)))
+
+
 COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable[[Namespace], None]]] = {
     "demo": ("train, evaluate and look at a model of the embedded corpus", demo_flags, demo),
     "world": (
@@ -389,6 +403,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None], Callable
         report_flags,
         report,
     ),
+    "check": ("read every file of a corpus or a run, and say what is damaged", check_flags, check),
     "reproduce": (
         "run the paper's tables anew, and say what becomes of its claims",
         reproduce_flags,

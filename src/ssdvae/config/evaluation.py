@@ -22,7 +22,11 @@ class EvaluateSettings(Settings):
     split: Split = setting("valid", "which split of the corpus")
     tasks: str = setting(",".join(TASKS), f"what to measure, comma-separated: {', '.join(TASKS)}")
     bound_samples: int = setting(
-        10, "frame sequences per document for ppl_bound (importance samples)", at_least=1, topic="perplexity"
+        10,
+        "frame sequences per document for ppl_bound (importance samples)",
+        at_least=1,
+        at_most=100_000,
+        topic="perplexity",
     )
     cloze: Path | None = setting(
         None, "a cloze file in the public <TUP>/<DIST> format, instead of the corpus's own", topic="cloze"

@@ -20,6 +20,9 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_
 from ssdvae.config.presets import preset
 from ssdvae.errors import UserError, shorten
 
+LARGEST = 2**63
+"""Numbers are below this: torch has no others to draw from, and Arrow none to count with."""
+
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", Path: "a path"}
 """The types that a setting may have, as messages name them; or a choice (``Literal``), or None beside one."""
 
@@ -119,7 +122,8 @@ class Setting:
         if isinstance(found, bool) and kind is not bool:
             right = False
         if right and kind in (int, float):
-            right = math.isfinite(found) and found in self.bounds
+            # The first of them also because a float cannot hold every whole number.
+            right = abs(found) < LARGEST and math.isfinite(found) and found in self.bounds
         if not right:
             raise UserError(f"{self.flag}: found {shorten(value)}, expected {self.expected}")
         return found

@@ -27,6 +27,7 @@ from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.models.weights import check_finite
 from ssdvae.runs import Run, State
 from ssdvae.training.loop import Step, new_accelerator, new_model, new_optimizer, steps_per_epoch, train_steps
+from ssdvae.training.size import refuse_if_too_large
 
 
 class Interrupted(UserError):
@@ -171,6 +172,9 @@ class _Training:
         self.accelerator, self.display = accelerator, display
         self.documents: Documents = corpus.split("train")
         self.valid: Documents = corpus.split("valid")
+        refuse_if_too_large(
+            settings, len(corpus.vocabulary), len(corpus.frames), len(self.documents), corpus.events
+        )
         self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors)
         self.optimizer = new_optimizer(self.model, settings)
         self.prepared, self.prepared_optimizer = accelerator.prepare(self.model, self.optimizer)
