@@ -186,6 +186,7 @@ class Run:
                 check_shape(record, dict[str, Any])
                 check_shape({name: record.get(name) for name in Record.__annotations__}, Record)
                 check_shape({k: v for k, v in record.items() if k != "split"}, Figures)
+                _check_signs(record)
             except (Malformed, UnicodeDecodeError) as error:
                 expected = "a record of the training"
                 raise DataError(self.metrics_path, number, str(error), expected) from error
@@ -264,6 +265,17 @@ class Run:
             model._save_pretrained(self.folder)
             with atomic_write(self.folder / "README.md") as path:
                 model.generate_model_card(scores=scores).save(path)
+
+
+def _check_signs(record: Mapping[str, Any]) -> None:
+    """Times and counts are not below 0; a perplexity is the exponential of something."""
+    for name, value in record.items():
+        if name in ("step", "epoch", "seconds", "words", "documents") and value is not None and value < 0:
+            raise Malformed(f"{value} at {name}", "0 or more")
+        if name in ("ppl", "ppl_official", "ppl_bound", "frame_ppl"):
+            check_shape(value, float | None, name)
+            if value is not None and value <= 0:
+                raise Malformed(f"{value} at {name}", "a number above 0")
 
 
 def _moments(tensors: Mapping[str, Tensor], name: str, parameter: nn.Parameter) -> dict[str, Tensor]:

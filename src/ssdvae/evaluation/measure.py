@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from ssdvae import __version__
 from ssdvae.config import EvaluateSettings
@@ -25,8 +25,21 @@ from ssdvae.shapes import check_shape, made
 
 FILE = "scores.json"
 
-Figures = dict[str, float | dict[str, Any] | list[Any] | None]
-"""A number, or what a number is made of; null where it is not finite."""
+
+class Bin(TypedDict):
+    """Events that are inferred with about the same confidence."""
+
+    confidence: float
+    accuracy: float
+    events: int
+
+
+NESTED: dict[str, Any] = {
+    "ppl_bound_by_samples": dict[str, float | None] | None,
+    "frame_reliability": list[Bin] | None,
+    "frame_confusions": list[dict[str, Any]] | None,
+}
+"""Figures that are no numbers. All others are, or null where a number is not finite."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +137,10 @@ def read_scores(folder: Path) -> list[Measurement]:
     for number, record in enumerate(read_json(path, list, expected), start=1):
         try:
             measurement = made(Measurement, record)
-            check_shape(measurement.scores, Figures, "scores")
+            for name, value in measurement.scores.items():
+                check_shape(value, NESTED.get(name, float | None), f"scores.{name}")
+            if any(b["events"] < 1 for b in measurement.scores.get("frame_reliability") or ()):
+                raise Malformed("no events at scores.frame_reliability", "1 or more in each")
         except Malformed as error:
             raise DataError(path, number, error.found, error.expected, unit="measurement") from error
         measurements.append(measurement)

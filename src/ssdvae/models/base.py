@@ -44,6 +44,15 @@ def fastest_device() -> torch.device:
     return torch.device("cpu") if found is None or found.type == "mps" else found
 
 
+def refuse_nan(log_p: Tensor) -> None:
+    """Refuse probabilities that are no numbers: weights that are too large give them, finite as they are."""
+    if bool(log_p.isnan().any()):
+        raise UserError(
+            "the model gives probabilities that are not finite: its training has diverged\n"
+            "train it again with a smaller --learning-rate"
+        )
+
+
 @dataclass(frozen=True)
 class Beliefs:
     """What a model takes its latent variables to be, each given the likeliest value of the one before.
@@ -62,6 +71,10 @@ class Beliefs:
     def attention(self) -> Float[Tensor, "B N T"] | None:
         """On each word, computed when it is asked for."""
         return None if self.looks is None else self.looks.shares
+
+    def check_finite(self) -> None:
+        """Refuse beliefs that are no numbers."""
+        refuse_nan(self.log_q[self.mask])
 
     @property
     def value(self) -> Int[Tensor, "B N"]:
