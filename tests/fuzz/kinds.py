@@ -72,7 +72,14 @@ def _folders(folder: Path) -> tuple[Path, Path]:
     write_jsonl(events, World.embedded().documents(120, seed=3))
     settings = PrepareSettings(vocabulary=300, valid_share=0.1, test_share=0.1, cloze_options=2)
     corpus = prepare(events, folder / "corpus", settings)
-    small = {"embedding": 8, "hidden": 8, "layers": 1, "batch": 32, "epochs": 1, "record_steps": 2}
+    small: dict[str, Any] = {
+        "embedding": 8,
+        "hidden": 8,
+        "layers": 1,
+        "batch": 32,
+        "epochs": 1,
+        "record_steps": 2,
+    }
     run = train(corpus, folder / "run", TrainSettings(**small))
     api.evaluate(run.folder, tasks="perplexity,frames,cloze")
     return corpus.folder, run.folder
@@ -166,21 +173,20 @@ def _runs(folder: Path, corpus: Path, run: Path) -> list[Kind]:
     original = {name: load_file(run / name) for name in ("model.safetensors", "checkpoint/state.safetensors")}
 
     def same(name: str, tensors: dict[str, torch.Tensor]) -> bool:
-        return tensors.keys() == original[name].keys() and all(
-            torch.equal(value, original[name][key]) for key, value in tensors.items()
-        )
+        first = original[name]
+        return tensors.keys() == first.keys() and all(torch.equal(t, first[k]) for k, t in tensors.items())
 
     def model_holds(model: EventModel) -> bool:
         names = json.loads((run / "vocab.json").read_bytes())["names"]
         return same("model.safetensors", model.state_dict()) and list(model.vocabulary.names) == names
 
-    def records_hold(found: list[dict[str, Any]]) -> bool:
+    def records_hold(found: Any) -> bool:
         lines = (run / "metrics.jsonl").read_bytes().split(b"\n")[:-1]
         there = [{k: v for k, v in _loads(line).items() if v is not None} for line in lines]
-        return found == there
+        return bool(found == there)
 
     def scores_hold(found: list[Any]) -> bool:
-        return [asdict(m) for m in found] == _loads((run / "scores.json").read_bytes())
+        return bool([asdict(m) for m in found] == _loads((run / "scores.json").read_bytes()))
 
     def state_holds(found: Any) -> bool:
         return same("checkpoint/state.safetensors", load_file(run / "checkpoint/state.safetensors"))
