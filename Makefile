@@ -2,13 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check format clean
+.PHONY: demo test fuzz check format clean
 
 demo: .venv/installed
 	$(BIN)/ssdvae demo --out demo
 
 test: .venv/installed-dev
 	$(BIN)/pytest
+
+# As long as one likes: make fuzz SECONDS=3600 SEED=7. A minute of it is in `make test`.
+SECONDS ?= 600
+SEED ?= $(shell date +%s)
+fuzz: .venv/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 # What a commit must pass.
 check: .venv/installed-dev

@@ -80,6 +80,11 @@ def translate_os_errors(path: AnyPath, action: str) -> Iterator[None]:
         raise UserError(f"cannot {action} {str(path)!r}: no file can have this name") from error
 
 
+def real_path(path: AnyPath) -> Path:
+    """The path in full, without links; one that leads back to itself stays, to be refused when it is read."""
+    return Path(os.path.realpath(path))
+
+
 def check_exists(path: AnyPath) -> None:
     """Say that a path does not exist before anything is said about what it should hold."""
     with translate_os_errors(path, "read"):

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from ssdvae.config import TrainSettings
 from ssdvae.config.formats import read_train_settings, versioned
 from ssdvae.errors import DataError, Malformed, UserError
-from ssdvae.files import atomic_write, check_exists, translate_os_errors
+from ssdvae.files import atomic_write, check_exists, real_path, translate_os_errors
 from ssdvae.limits import read_whole
 from ssdvae.locks import held
 from ssdvae.models.base import EventModel
@@ -83,7 +83,7 @@ Figures = dict[str, float | dict[str, float | None] | None]
 
 def distinct(folders: Iterable[Path]) -> list[Path]:
     """Each folder once, however it is spelt, in the order given."""
-    return list({folder.resolve(): folder for folder in folders}.values())
+    return list({real_path(folder): folder for folder in folders}.values())
 
 
 class Run:
@@ -139,7 +139,7 @@ class Run:
         with translate_os_errors(self.folder, "write"):
             self.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(self.config_path) as path:
-            values = versioned({"corpus": str(corpus.resolve()), **settings.to_dict()})
+            values = versioned({"corpus": str(real_path(corpus)), **settings.to_dict()})
             path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
         self.metrics_path.touch()
 

@@ -117,10 +117,15 @@ class TrainingDisplay:
 
     def validation(self, record: dict[str, Any], best: bool) -> None:
         perplexity, accuracy = record.get("ppl"), record.get("frame_accuracy")
-        figures = [] if perplexity is None else [f"ppl {perplexity:.2f}"]
-        figures += [f"bound {record['ppl_bound']:.2f}"] if "ppl_bound" in record else []
+        figures = [] if perplexity is None else [f"ppl {_short(perplexity)}"]
+        figures += [f"bound {_short(record['ppl_bound'])}"] if "ppl_bound" in record else []
         figures += [] if accuracy is None else [f"frames {accuracy:.1%}"]
         self.say(
             f"epoch {record['epoch']:g}  step {record['step']}  train loss {record['train_loss']:.2f}"
             f"  valid {'  '.join(figures)}  {record['seconds']:.0f} s{'  *' if best else ''}"
         )
+
+
+def _short(figure: float) -> str:
+    """With two digits after the point, unless it has more before it than anybody reads."""
+    return f"{figure:.2f}" if figure < 1e7 else f"{figure:.3g}"

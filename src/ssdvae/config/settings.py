@@ -125,7 +125,9 @@ class Setting:
             # The first of them also because a float cannot hold every whole number.
             right = abs(found) < LARGEST and math.isfinite(found) and found in self.bounds
         if not right:
-            raise UserError(f"{self.flag}: found {shorten(value)}, expected {self.expected}")
+            fits = kind is not int or not isinstance(found, int) or abs(found) < LARGEST
+            expected = self.expected if fits else f"{self.expected}, and of 63 bits"
+            raise UserError(f"{self.flag}: found {shorten(value)}, expected {expected}")
         return found
 
     def parse(self, text: str) -> Any:

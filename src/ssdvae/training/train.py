@@ -24,6 +24,7 @@ from ssdvae.data.relations import Relation, read_relations
 from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.files import real_path
 from ssdvae.models.weights import check_finite
 from ssdvae.runs import Run, State
 from ssdvae.training.loop import Step, new_accelerator, new_model, new_optimizer, steps_per_epoch, train_steps
@@ -89,7 +90,7 @@ def resume(folder: Path, corpus_folder: Path | None = None) -> Run:
     accelerator = new_accelerator(settings)
     display = TrainingDisplay(accelerator.is_main_process)
     if (state := run.state()).finished:
-        best = "no validation was finite" if state.best is None else f"best perplexity {state.best:.2f}"
+        best = "no validation was finite" if state.best is None else f"best perplexity {state.best:.6g}"
         display.say(f"{folder} is finished: {best} at step {state.best_step}")
         return run
     with _alone(run, accelerator, new=False):
@@ -144,7 +145,7 @@ def _relations(settings: TrainSettings) -> Sequence[Relation]:
 
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
     """The settings with the dimension of the word vectors decided, and paths that hold from any folder."""
-    paths = {name: path.resolve() for name, path in settings.values().items() if isinstance(path, Path)}
+    paths = {name: real_path(path) for name, path in settings.values().items() if isinstance(path, Path)}
     asked, width = settings.model_settings.embedding, settings.model_settings.word_width
     if vectors is not None:
         width = vectors.matrix.shape[1]
