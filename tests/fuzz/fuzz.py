@@ -108,9 +108,14 @@ def _mapped() -> int:
 
 
 def _names_its_place(kind: Kind, message: str) -> bool:
-    """A refusal says which file; one folder has several that are held against each other."""
+    """A refusal says which file, or which setting; one folder has several that are held against each other."""
     folder = kind.path.parent if kind.path.parent.name != "cloze" else kind.path.parent.parent
-    return kind.name == "typed events" or any(str(p) in message for p in (kind.path, folder, folder.parent))
+    places = [str(path) for path in (kind.path, folder, folder.parent)]
+    if kind.name == "typed events":
+        places = ["standard input"]
+    if kind.name.endswith("Settings"):
+        places = ["--", "no setting"]
+    return any(place in message for place in places)
 
 
 def main() -> int:

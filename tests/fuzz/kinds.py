@@ -18,12 +18,22 @@ import numpy as np
 import pyarrow as pa
 import torch
 import yaml
+from concrete.communication.ttypes import Communication
 from safetensors.torch import load_file
+from thrift.protocol.TCompactProtocol import TCompactProtocol
+from thrift.transport.TTransport import TMemoryBuffer
 
 from ssdvae import api
 from ssdvae.check import check
 from ssdvae.cli.flags import read_config
-from ssdvae.config import PrepareSettings, TrainSettings
+from ssdvae.config import (
+    EvaluateSettings,
+    ExtractSettings,
+    GenerateSettings,
+    PrepareSettings,
+    ReportSettings,
+    TrainSettings,
+)
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import read_documents, write_jsonl
@@ -32,10 +42,15 @@ from ssdvae.data.relations import read_relations
 from ssdvae.data.vectors import read_vectors
 from ssdvae.evaluation.measure import read_scores
 from ssdvae.extraction.lexicon import entry, read_lexicon
+from ssdvae.extraction.parsed import to_document
+from ssdvae.extraction.readers import FORMATS
+from ssdvae.files import stop_at_first_error
 from ssdvae.models.base import EventModel
 from ssdvae.runs import Run
 from ssdvae.storyworld.world import World
 from ssdvae.training.train import train
+from tests.extraction.test_readers import communication, packed
+from tests.extraction.trees import CONSTRUCTIONS
 from tests.fuzz.damage import (
     Damage,
     bytes_changed,
@@ -170,7 +185,9 @@ def arrow_changed(content: bytes, rng: Random) -> bytes:
 
 
 def _runs(folder: Path, corpus: Path, run: Path) -> list[Kind]:
-    original = {name: load_file(run / name) for name in ("model.safetensors", "checkpoint/state.safetensors")}
+    names = ("model.safetensors", "checkpoint/state.safetensors")
+    # Copied: what safetensors gives goes on being the file, which is about to be damaged.
+    original = {name: {k: t.clone() for k, t in load_file(run / name).items()} for name in names}
 
     def same(name: str, tensors: dict[str, torch.Tensor]) -> bool:
         first = original[name]
@@ -258,7 +275,26 @@ def _settings(folder: Path, run: Path) -> list[Kind]:
     path = Path(shutil.copy(run / "config.yaml", folder / "settings.yaml"))
     read = lambda: read_config(path, TrainSettings.table())  # noqa: E731
     holds: Holds = lambda found: _settings_hold(found, path)  # noqa: E731
-    return [Kind("--config", path, (yaml_changed, bytes_changed), read, holds)]
+    kinds = [Kind("--config", path, (yaml_changed, bytes_changed), read, holds)]
+    for group in (TrainSettings, PrepareSettings, EvaluateSettings, GenerateSettings, ReportSettings):
+        kinds.append(_python_settings(folder, group))
+    return kinds
+
+
+def _python_settings(folder: Path, group: Any) -> Kind:
+    """Settings as keyword arguments."""
+    path = folder / f"{group.__name__}.json"
+    path.write_text(json.dumps(group().to_dict()))
+    return Kind(
+        group.__name__,
+        path,
+        (json_changed,),
+        lambda: group.exactly(values) if isinstance(values := json.loads(path.read_text()), dict) else None,
+        lambda found: (
+            found is None
+            or all(_alike(found.to_dict()[k], v) for k, v in json.loads(path.read_text()).items())
+        ),
+    )
 
 
 # Input files
@@ -271,6 +307,38 @@ def _words(event: Any) -> list[str | None]:
 def _word(value: Any) -> str | None:
     word = "_".join(value.split()) if value is not None else ""
     return None if word in ("", "None") else word
+
+
+def _concrete(folder: Path) -> Kind:
+    path = folder / "damaged.concrete"
+    tree = CONSTRUCTIONS["active subject and object"][1]
+    path.write_bytes(packed(communication(tree, frames=((2, "Impact"),))))
+
+    def read() -> list[Any]:
+        settings, format = ExtractSettings(), FORMATS["concrete"]
+        raws = list(format.read(path, settings, stop_at_first_error))
+        return [to_document(format.parse(raw, settings), settings) for raw in raws]
+
+    def holds(found: list[Any]) -> bool:
+        """The verbs are tokens, and the frames situations, as the library of Concrete itself reads them."""
+        transport = TMemoryBuffer(path.read_bytes())
+        tokens: set[str] = set()
+        frames: set[str | None] = {None}
+        for _ in found:
+            comm = Communication()
+            comm.read(TCompactProtocol(transport))
+            for section in comm.sectionList or []:
+                for sentence in section.sentenceList or []:
+                    if sentence.tokenization is not None and sentence.tokenization.tokenList is not None:
+                        tokens |= {(t.text or "").lower() for t in sentence.tokenization.tokenList.tokenList}
+            for group in comm.situationMentionSetList or []:
+                frames |= {"_".join((m.situationKind or "").split()) for m in group.mentionList or []}
+        events = [event for document in found for event in document.events]
+        words = {part for event in events for part in event.verb.split("_")}
+        parts = {part for token in tokens for part in "_".join(token.split()).split("_")}
+        return words <= parts and {event.frame for event in events} <= frames
+
+    return Kind("concrete", path, (bytes_changed,), read, holds)
 
 
 def _inputs(folder: Path) -> list[Kind]:
@@ -339,6 +407,7 @@ def _inputs(folder: Path) -> list[Kind]:
         return bool(found == _loads(relations.read_bytes().removeprefix(b"\xef\xbb\xbf")))
 
     return [
+        _concrete(folder),
         Kind(
             "events.jsonl",
             events,

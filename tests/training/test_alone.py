@@ -221,7 +221,7 @@ def _stopped(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("step", -5, "found -5 at step, expected 0 or more"),
         ("step", "5", "found '5' at step, expected a whole number"),
         ("step", 2.5, "found 2.5 at step, expected a whole number"),
-        ("step", 10**30, "at step, expected a whole number"),
+        ("step", 10**30, "found 1000000000000000000000000000000 at step, expected a whole number"),
         ("records", None, "found None at records"),
         ("sums", [1], r"found \[1\] at sums, expected a mapping"),
         ("sums", {"loss": "x"}, "found 'x' at sums.loss, expected a number"),
