@@ -108,7 +108,7 @@ def _mapped() -> int:
 
 
 def _names_its_place(kind: Kind, message: str) -> bool:
-    """A refusal says which file, or which setting; one folder has several that are held against each other."""
+    """A refusal says which file, or which setting; files vouch for each other."""
     folder = kind.path.parent if kind.path.parent.name != "cloze" else kind.path.parent.parent
     places = [str(path) for path in (kind.path, folder, folder.parent)]
     if kind.name == "typed events":

@@ -10,6 +10,7 @@ from ssdvae.config import TrainSettings
 from ssdvae.errors import UserError
 from ssdvae.limits import shown
 from ssdvae.memory import memory_limit
+from ssdvae.models import model_class
 
 FLOAT = 4
 COPIES = 4
@@ -17,14 +18,15 @@ COPIES = 4
 
 
 def parameters_at_least(settings: TrainSettings, words: int, frames: int) -> int:
-    """Word vectors, output layer, GRUs, and frame embeddings or codebooks."""
+    """Word vectors, output layer, one GRU, and codebooks."""
     values = settings.values()
     hidden, layers, width = values["hidden"], values["layers"], values.get("embedding") or 300
     # A GRU has three gates, each with a matrix for what it reads and one for its state.
     gru = 3 * hidden * (width + hidden) + (layers - 1) * 3 * hidden * 2 * hidden
-    output = 0 if values.get("tied") else words * hidden
+    classifies = model_class(settings.model).decoder is None
+    output = frames * hidden if classifies else 0 if values.get("tied") else words * hidden
     latent = values.get("latents", 0) * values.get("codes", 0) * values.get("code_width", 0)
-    return int(words * width + output + gru + latent + frames * hidden)
+    return int(words * width + output + gru + latent)
 
 
 def step_at_least(settings: TrainSettings, documents: int, events: int) -> int:
