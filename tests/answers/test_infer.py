@@ -202,7 +202,7 @@ def test_memory_and_output_of_a_long_document_are_linear_in_its_events() -> None
     for events in (200, 400):
         split = toy_documents([events, 5])
         batch = collate(split, np.arange(2))
-        with torch.no_grad(), LargestTensor() as seen:
+        with torch.no_grad(), LargestTensor() as seen:  # type: ignore[no-untyped-call]
             long, short = infer_documents(model, named_documents(split, model))
         largest.append(seen.size)
         sizes.append(len(json.dumps(long.to_record())))
@@ -214,7 +214,7 @@ def test_memory_and_output_of_a_long_document_are_linear_in_its_events() -> None
     assert largest[1] <= 2 * largest[0]
 
 
-class LargestTensor(TorchDispatchMode):
+class LargestTensor(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Watches how many numbers the largest tensor has that is computed."""
 
     size = 0

@@ -23,7 +23,8 @@ def parameters_at_least(settings: TrainSettings, words: int, frames: int) -> int
     hidden, layers, width = values["hidden"], values["layers"], values.get("embedding") or 300
     # A GRU has three gates, each with a matrix for what it reads and one for its state.
     gru = 3 * hidden * (width + hidden) + (layers - 1) * 3 * hidden * 2 * hidden
-    classifies = model_class(settings.model).decoder is None
+    # Only a class whose models say nothing about words has it as None.
+    classifies = getattr(model_class(settings.model), "decoder", ...) is None
     output = frames * hidden if classifies else 0 if values.get("tied") else words * hidden
     latent = values.get("latents", 0) * values.get("codes", 0) * values.get("code_width", 0)
     return int(words * width + output + gru + latent)
