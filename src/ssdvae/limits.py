@@ -71,6 +71,9 @@ def _double(limit: Limit) -> str:
     return str(twice)
 
 
+SETTINGS = Limit("SSDVAE_MAX_SETTINGS", 2**18)
+"""A file of settings: YAML takes a thousand times its size in memory, and long to read."""
+
 PIECE = 50
 """What Python needs for a string beside its characters, about."""
 

@@ -11,7 +11,7 @@ import yaml
 
 from ssdvae.errors import DataError, Malformed, shorten, shorten_text
 from ssdvae.files import DAMAGE, open_bytes, translate_os_errors
-from ssdvae.limits import read_whole
+from ssdvae.limits import SETTINGS, WHOLE, Limit, read_whole
 
 DEEP = "brackets within brackets, too deep to read"
 
@@ -59,7 +59,7 @@ def read_json(path: Path, kind: type, expected: str) -> Any:
 def read_yaml(path: Path, expected: str, loader: type[yaml.SafeLoader] = yaml.SafeLoader) -> dict[str, Any]:
     """The mapping of names to values in a YAML file."""
     try:
-        value = yaml.load(_content(path, expected), loader)
+        value = yaml.load(_content(path, expected, SETTINGS), loader)
         if not isinstance(value, dict):
             raise Malformed(shorten(value), expected)
         if other := [key for key in value if not isinstance(key, str)]:
@@ -77,11 +77,11 @@ def read_yaml(path: Path, expected: str, loader: type[yaml.SafeLoader] = yaml.Sa
     return value
 
 
-def _content(path: Path, expected: str) -> str:
+def _content(path: Path, expected: str, limit: Limit = WHOLE) -> str:
     """The text of a UTF-8 file that is held as a whole."""
     with translate_os_errors(path, "read"), open_bytes(path) as file:
         try:
-            content = read_whole(file, path)
+            content = read_whole(file, path, limit=limit)
         except DAMAGE as error:
             raise DataError(path, None, str(error) or type(error).__name__, expected) from error
     try:

@@ -26,6 +26,9 @@ ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 FRAME_PARSERS = ("framenet", "semafor", "fnparse")
 """Names in the tools whose situations are frames; those of others are events in other label sets."""
 
+BYTES_PER_PART = 16
+"""What a part of a communication (a token, a span, an edge) takes of a file, about."""
+
 Places = dict[tuple[str, int], Token]
 """Each token by its tokenization and its number there."""
 
@@ -128,9 +131,22 @@ def _communication(stream: io.BytesIO | _Bounded) -> Any:
     from thrift.protocol.TCompactProtocol import TCompactProtocol
     from thrift.transport.TTransport import TFileObjectTransport
 
-    communication = Communication()
+    class Counting(TCompactProtocol):  # type: ignore[misc]  # thrift has no types
+        """An empty part takes a byte of the file and hundreds in memory: there is a limit to parts, too."""
+
+        parts = 0
+
+        def readStructBegin(self) -> None:  # noqa: N802  # thrift's name
+            self.parts += 1
+            if self.parts > most:
+                raise Malformed(f"more than {most:,} parts", f"fewer; {WHOLE.variable} raises the limit")
+            super().readStructBegin()
+
+    communication, most = Communication(), WHOLE.bytes // BYTES_PER_PART
     try:
-        communication.read(TCompactProtocol(TFileObjectTransport(stream)))
+        communication.read(Counting(TFileObjectTransport(stream)))
+    except Malformed:
+        raise
     except DataError:  # it says all there is to say
         raise
     except Exception as error:  # bytes that are none of Thrift's make its reader fail in any way
