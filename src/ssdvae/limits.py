@@ -35,13 +35,18 @@ class Limit:
             raise UserError(f"{self.variable}: found {text[:80]!r}, expected a number of bytes, such as 64M")
         return int(match[1]) * UNITS[match[2]]
 
+    @property
+    def doubled(self) -> str:
+        """What to set in the environment for twice as much."""
+        twice = 2 * self.bytes
+        unit = next(unit for unit in ("G", "M", "K", "") if twice % UNITS[unit] == 0)
+        return f"{self.variable}={twice // UNITS[unit]}{unit}"
+
     def error(
         self, path: str | os.PathLike[str], line: int | None, what: str, unit: str = "line"
     ) -> DataError:
         """What is said of a piece that is larger."""
-        hint = (
-            f"is the file damaged? if it is right as it is, raise the limit: {self.variable}={_double(self)}"
-        )
+        hint = f"is the file damaged? if it is right as it is, raise the limit: {self.doubled}"
         found = f"{what} of more than {shown(self.bytes)}"
         return DataError(path, line, found, f"at most {shown(self.bytes)}", hint, unit=unit)
 
@@ -60,15 +65,6 @@ def shown(count: float) -> str:
             return f"{count:,.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:,.3g} {unit}"
         count /= 1024
     raise AssertionError
-
-
-def _double(limit: Limit) -> str:
-    """Twice the limit, as the environment variable has it."""
-    twice = 2 * limit.bytes
-    for unit in "GMK":
-        if twice % UNITS[unit] == 0:
-            return f"{twice // UNITS[unit]}{unit}"
-    return str(twice)
 
 
 SETTINGS = Limit("SSDVAE_MAX_SETTINGS", 2**18)

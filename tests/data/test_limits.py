@@ -56,7 +56,7 @@ def extracted(format: str) -> Callable[[Path], Any]:
 
 
 def parsed(format: str) -> Callable[[Path], Any]:
-    """The first 900,000 bytes of each document understood, too: below the limit of a file, but of one byte each."""
+    """The first 900,000 bytes understood: a file that is small enough, of parts that are a byte each."""
 
     def read(path: Path) -> Any:
         with zipfile.ZipFile(path) as archive, archive.open("one") as file:

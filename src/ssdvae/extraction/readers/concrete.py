@@ -139,7 +139,7 @@ def _communication(stream: io.BytesIO | _Bounded) -> Any:
         def readStructBegin(self) -> None:  # noqa: N802  # thrift's name
             self.parts += 1
             if self.parts > most:
-                raise Malformed(f"more than {most:,} parts", f"fewer; {WHOLE.variable} raises the limit")
+                raise Malformed(f"more than {most:,} parts", f"fewer; or {WHOLE.doubled}")
             super().readStructBegin()
 
     communication, most = Communication(), WHOLE.bytes // BYTES_PER_PART
