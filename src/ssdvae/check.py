@@ -93,7 +93,8 @@ def _run(folder: Path) -> Iterator[Checked]:
 def _same_corpus(run: Run) -> str:
     corpus, state = Corpus(run.config()[0]), run.state()
     if state.corpus and state.corpus != corpus.fingerprint:
-        raise UserError(f"{corpus.folder} is not the corpus that the run was trained on")
+        found = f"the fingerprint of another corpus than {corpus.folder}"
+        raise DataError(run.checkpoint_path, None, found, "that of the corpus in config.yaml")
     bad = [checked for checked in _corpus(corpus.folder) if checked.problem is not None]
     if bad:
         assert bad[0].problem is not None

@@ -270,8 +270,10 @@ class Run:
 def _check_signs(record: Mapping[str, Any]) -> None:
     """Times and counts are not below 0; a perplexity is the exponential of something."""
     for name, value in record.items():
-        if name in ("step", "epoch", "seconds", "words", "documents") and value is not None and value < 0:
-            raise Malformed(f"{value} at {name}", "0 or more")
+        if name in ("step", "epoch", "seconds", "words", "documents"):
+            check_shape(value, float | None, name)
+            if value is not None and value < 0:
+                raise Malformed(f"{value} at {name}", "0 or more")
         if name in ("ppl", "ppl_official", "ppl_bound", "frame_ppl"):
             check_shape(value, float | None, name)
             if value is not None and value <= 0:

@@ -194,6 +194,15 @@ def test_a_manifest_gone_wrong(corpus: Path, place: tuple[str, ...], value: Any,
         open_all(corpus)
 
 
+def test_what_a_manifest_has_beside_is_passed_over(corpus: Path) -> None:
+    def edit(manifest: Any) -> Any:
+        manifest["splits"]["train"]["more"] = manifest["cloze"]["more"] = manifest["more"] = ["x"]
+        return manifest
+
+    change(corpus, "manifest.json", edit)
+    open_all(corpus)
+
+
 def test_a_manifest_without_one_of_its_parts(corpus: Path) -> None:
     whole = json.loads((corpus / "manifest.json").read_text())
     for key in whole:

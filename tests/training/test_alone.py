@@ -283,6 +283,7 @@ def test_settings_that_were_edited_are_noticed_and_a_corpus_may_move(
         (b"\xff", "utf-8"),
         (b"[" * 100_000, "brackets within brackets"),
         (b'{"step": 1, "epoch": 1, "seconds": 1, "split": 3}', "found 3 at split"),
+        (b'{"step": 1, "epoch": 1, "seconds": 1, "split": "valid", "words": {}}', "found {} at words"),
         (b'{"step": -1, "epoch": 1, "seconds": 1, "split": "valid"}', "found -1 at step"),
         (b'{"step": 1, "epoch": 1, "seconds": 1, "split": "valid", "ppl": 0}', "found 0 at ppl"),
         (b'{"step": 1, "epoch": 1, "seconds": 1, "split": "valid", "ppl": "x"}', "found 'x' at ppl"),

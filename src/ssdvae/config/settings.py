@@ -152,7 +152,7 @@ def _converted(value: Any, kind: Any) -> Any:
     if isinstance(value, bool):
         return value
     if kind is Path and isinstance(value, str):
-        return Path(value)
+        return Path(value) if value else value  # no text is no path, and not the folder one is in
     if kind is float and isinstance(value, numbers.Real):
         try:
             return float(value)

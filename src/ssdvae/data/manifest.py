@@ -98,9 +98,11 @@ def _check_counts(manifest: Manifest) -> None:
     """What is counted is counted from 0."""
     counts: dict[str, Any] = {"words": manifest["words"], "frames": manifest["frames"]}
     counts |= {f"bytes.{name}": count for name, count in manifest.get("bytes", {}).items()}
-    counts |= {f"cloze.{split}": count for split, count in manifest.get("cloze", {}).items()}
+    if (cloze := manifest.get("cloze")) is not None:
+        counts |= {f"cloze.{split}": count for split, count in cloze.items() if split in SPLITS}
     for split in SPLITS:
-        counts |= {f"splits.{split}.{name}": count for name, count in manifest["splits"][split].items()}
+        mine: Any = manifest["splits"][split]
+        counts |= {f"splits.{split}.{name}": mine[name] for name in SplitCounts.__annotations__}
     for place, count in counts.items():
         if count < 0:
             raise Malformed(f"{count} at {place}", "0 or more")
