@@ -81,13 +81,13 @@ def test_infer_what_is_typed(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     typed = "arrested police suspect in\nXyzzy - - None\n\nmet she\n"
-    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
     first, second = records(answer(capsys, "infer", folder / "ssdvae", "--json"))
     assert [event["verb"] for event in first["events"]] == ["arrested", "Xyzzy"]
     assert first["events"][1]["obj"] is None
     assert first["unknown_words"] >= 1
     assert len(second["events"]) == 1
-    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
     assert main(["infer", str(folder / "ssdvae")]) == 0
     said = capsys.readouterr()
     assert "arrested police suspect in" in said.out

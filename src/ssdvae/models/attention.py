@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -24,6 +25,24 @@ def attend(
     # NaN · 0 is NaN: masked places must be no number that spreads.
     context = torch.einsum("bqk,bkd->bqd", attention, memory.masked_fill(~mask[..., None], 0))
     return context, attention
+
+
+@dataclass(frozen=True)
+class Looks:
+    """The attention of M queries over T places, of which only the queries are kept: M · T is much to hold."""
+
+    query: Float[Tensor, "B M d"]
+    memory: Float[Tensor, "B T d"]
+    mask: Bool[Tensor, "B T"]
+
+    @property
+    def shares(self) -> Float[Tensor, "B M T"]:
+        return attend(self.query, self.memory, self.mask)[1]
+
+    def of(self, row: int, queries: int) -> Float[Tensor, "Q T"]:
+        """Those of the first queries of one document."""
+        one = slice(row, row + 1)
+        return attend(self.query[one, :queries], self.memory[one], self.mask[one])[1][0]
 
 
 class Attention(nn.Module):

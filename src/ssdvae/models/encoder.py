@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ssdvae.config import SSDVAESettings
-from ssdvae.models.attention import Attention
+from ssdvae.models.attention import Attention, Looks
 from ssdvae.models.flops import linear_flops
 from ssdvae.models.latent import Posterior, inject
 from ssdvae.models.plan import PlanRequest
@@ -52,19 +52,19 @@ class Encoder(nn.Module):
         own = self._states_of_verbs(hidden, mask)
         steps = []
         for m in range(request.mask.shape[1]):
-            joined, attention = self.attention(self.w_in(previous)[:, None], hidden, words)
-            joined = joined[:, 0]
+            query = self.w_in(previous)
+            joined = self.attention(query[:, None], hidden, words)[0][:, 0]
             if m < own.shape[1]:
                 joined = joined + own[:, m]
             raw_logits = full_precision(self.w_out(joined))
             logits = inject(raw_logits, observed[:, m])
             sample = request.sampler(logits, request.noise)
             previous = sample.to(frame_embedding.dtype) @ frame_embedding
-            steps.append((raw_logits, logits, sample, previous, attention[:, 0]))
-        raw_logits, logits, sample, memory, attention = (
+            steps.append((raw_logits, logits, sample, previous, query))
+        raw_logits, logits, sample, memory, queries = (
             torch.stack(part, dim=1) for part in zip(*steps, strict=True)
         )
-        return Posterior(raw_logits, logits, sample, memory, attention, request.mask)
+        return Posterior(raw_logits, logits, sample, memory, Looks(queries, hidden, words), request.mask)
 
     def _states_of_verbs(
         self, hidden: Float[Tensor, "B T h"], mask: Bool[Tensor, "B K"]
