@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from ssdvae import api
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import DataError, UserError
-from ssdvae.measurements import Measurement, read_scores, write_scores
+from ssdvae.measurements import read_scores
 from ssdvae.models.base import EventModel
 from ssdvae.runs import Run, State
 from ssdvae.training.train import resume, train
@@ -46,6 +46,7 @@ def test_a_second_training_of_the_same_folder_is_refused(corpus: Corpus, tmp_pat
         assert first.stderr is not None
         while not (out / "checkpoint" / "state.safetensors").exists():
             assert first.poll() is None, first.stderr.read()
+            time.sleep(0.05)
         with pytest.raises(UserError, match=r"another process is training .*run"):
             train(corpus, out, SETTINGS)
         with pytest.raises(UserError, match=r"another process is training .*run"):
@@ -88,19 +89,19 @@ def test_of_a_run_that_never_began_nothing_is_left(corpus: Corpus, tmp_path: Pat
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["notes"]
 
 
-def _write(folder: Path, name: str, times: int) -> None:
-    for number in range(times):
-        m = Measurement("perplexity", f"{name}{number}", "0" * 64, 1, {}, "0", "0" * 64, {"ppl": 1.0})
-        write_scores(folder, [m])
+WRITER = """
+import sys
+from pathlib import Path
+from ssdvae.measurements import Measurement, write_scores
+for number in range(40):
+    m = Measurement("perplexity", f"{sys.argv[2]}{number}", "0" * 64, 1, {}, "0", "0" * 64, {"ppl": 1.0})
+    write_scores(Path(sys.argv[1]), [m])
+"""
 
 
 def test_scores_of_many_writers_are_all_kept(tmp_path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=_write, args=(tmp_path, name, 40)) for name in "ab"]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, tmp_path, name]) for name in "ab"]
+    assert [writer.wait() for writer in writers] == [0, 0]
     assert {m.data for m in read_scores(tmp_path)} == {f"{n}{i}" for n in "ab" for i in range(40)}
     assert [p.name for p in tmp_path.iterdir()] == ["scores.json"]
 
@@ -111,6 +112,7 @@ def _launchers() -> list[str]:
     return [line for line in lines if line.startswith(("torchrun ", "accelerate launch "))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", _launchers())
 def test_the_launchers_that_the_docs_name_start_two_processes(
     line: str, corpus: Corpus, tmp_path: Path
@@ -134,11 +136,11 @@ def test_the_docs_name_both_launchers() -> None:
 
 
 def test_a_diverging_run_says_so_and_can_be_looked_at(
-    corpus: Corpus, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    corpus: Corpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = train(corpus, tmp_path / "run", SETTINGS.changed(learning_rate=10.0, decay=False))
-    said = capfd.readouterr().err
-    assert said.count("worse than a guess among all 300 words") == 1
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert sum("worse than a guess among all 300 words" in warning for warning in warnings) == 1
     scores = api.evaluate(run.folder)
     assert scores["ppl"] is None or scores["ppl"] > 300
     api.write_report([run.folder], tmp_path / "page.html")
