@@ -27,11 +27,13 @@ class Axis:
     def share(self, value: float) -> float:
         """Where a value stands: 0 at the low end, 1 at the high end."""
         if self.root:
-            return math.sqrt(value / self.high)
+            return math.sqrt(value / self.high) if self.high else 0.0
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self, apart: float = 0.09) -> list[float]:
         """Round numbers; on a square-root scale those that do not crowd one another."""
+        if self.high <= self.low:
+            return [self.low]
         step = _round_step((self.high - self.low) / 5)
         if not self.root:
             first = math.ceil(self.low / step - 1e-9)
