@@ -5,7 +5,7 @@ BIN := .venv/bin
 # One test process a core, each with one thread: two that share a core by turns would both be late.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-slow check format clean
+.PHONY: demo test test-slow fuzz check format clean
 
 demo: .venv/installed
 	$(BIN)/ssdvae demo --out demo
@@ -16,6 +16,12 @@ test: .venv/installed-dev
 # What `make test` leaves out, and .ci/run does not.
 test-slow: .venv/installed-dev
 	$(PYTEST) -m slow
+
+# As long as one likes: make fuzz SECONDS=3600 SEED=7. A minute of it is in `make test`.
+SECONDS ?= 600
+SEED ?= $(shell date +%s)
+fuzz: .venv/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 # What a commit must pass.
 check: .venv/installed-dev

@@ -15,6 +15,14 @@ install_import_hook(
 )
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The cache of whoever runs the tests is left alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSDVAE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _own_randomness() -> Iterator[None]:
     """No test depends on another one's draws."""

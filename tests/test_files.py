@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import gzip
 import hashlib
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,12 +26,14 @@ from ssdvae.errors import DataError, UserError
 from ssdvae.files import (
     atomic_write,
     byte_lines,
+    check_exists,
     new_folder,
     open_bytes,
     open_text_for_writing,
     sha256,
     text_lines,
 )
+from ssdvae.locks import Busy, held
 from tests.disks import small_disk
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -165,7 +171,7 @@ def test_after_atomic_write_there_is_the_new_file_or_the_old_one(
 
         def write() -> None:
             with atomic_write(path) as temporary:
-                assert (temporary.parent, temporary.suffix) == (path.parent, path.suffix)
+                assert (temporary.parent.parent, temporary.suffix) == (path.parent, path.suffix)
                 temporary.write_bytes(new)
                 # While it is being written the old one is what a reader gets.
                 assert (path.read_bytes() if path.exists() else None) == old
@@ -269,3 +275,112 @@ def test_a_folder_has_its_name_when_it_is_complete(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), new_folder(tmp_path / "deep" / "other"):
         raise ZeroDivisionError
     assert [p.name for p in (tmp_path / "deep").iterdir()] == ["out"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np
+from safetensors.numpy import save_file
+from ssdvae.files import atomic_write
+
+with atomic_write(Path(sys.argv[1])) as temporary:
+    temporary.write_text("half")
+    (temporary.parent / ".tmpXYZ").write_text("what a library left")  # as safetensors does
+    if sys.argv[2:]:
+        with atomic_write(Path(sys.argv[1])):
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("more", [(), ("two at once",)])
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, more: tuple[str, ...]) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    path.write_text("old")
+    (tmp_path / ".a.jsonl.gz.0.tmpx").write_text("not ours")
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", KILLED, str(path), *more], check=False)
+        assert done.returncode == -signal.SIGKILL
+        left = [p for p in tmp_path.iterdir() if p.name.endswith(".tmp")]
+        assert len(left) == 1 + len(more)  # of the last one only
+    assert path.read_text() == "old"
+    with atomic_write(path) as temporary:
+        temporary.write_text("new")
+    assert path.read_text() == "new"
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".a.jsonl.gz.0.tmpx", "a.jsonl.gz"]
+
+
+def test_of_two_writers_at_once_each_writes_its_own_and_the_last_wins(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    with atomic_write(path) as first:
+        first.write_text("first")
+        with atomic_write(path) as second:
+            assert second != first
+            second.write_text("second")
+        assert path.read_text() == "second"
+        assert first.read_text() == "first"
+    assert path.read_text() == "first"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from ssdvae.files import atomic_write
+from ssdvae.locks import held
+
+folder, name = Path(sys.argv[1]), sys.argv[2]
+for turn in range(60):
+    with atomic_write(folder / "shared.txt") as path:
+        path.write_text(name * 1000)
+    with held(folder / ".lock", None):
+        count = int((folder / "count").read_text())
+        (folder / "count").write_text(str(count + 1))
+"""
+
+
+def test_many_processes_lose_no_write_and_mix_none(tmp_path: Path) -> None:
+    (tmp_path / "count").write_text("0")
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name]) for name in "abcd"]
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        if (tmp_path / "shared.txt").exists():
+            seen.add((tmp_path / "shared.txt").read_text())
+    assert [writer.wait() for writer in writers] == [0] * 4
+    assert (tmp_path / "count").read_text() == str(4 * 60)
+    assert seen <= {name * 1000 for name in "abcd"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["count", "shared.txt"]
+
+
+def test_a_lock_is_refused_while_it_is_held_and_gone_after(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    path.write_text("left by a killed process")
+    with held(path, "busy"):
+        with pytest.raises(Busy, match="busy"), held(path, "busy"):
+            pytest.fail("two hold it")
+        assert path.exists()
+    assert not path.exists()
+    with pytest.raises(ZeroDivisionError), held(path, "busy"):
+        raise ZeroDivisionError
+    assert not path.exists()
+
+
+def test_a_disk_without_locks_is_said_and_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with held(tmp_path / ".lock", "busy"):
+        pass
+    assert "the disk has no locks" in caplog.text
+
+
+def test_a_link_to_itself_and_a_nul_in_a_name_are_explained(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(UserError, match="loop: it is a link that leads back to itself"):
+        list(text_lines(tmp_path / "loop"))
+    with pytest.raises(UserError, match="no file can have this name"):
+        check_exists(str(tmp_path / "a\0b"))

@@ -15,7 +15,8 @@ SOURCE = Path(ssdvae.__file__).parent
 
 STOREYS = [
     # What all may enter.
-    {"config", "errors", "files", "runs", "progress", "calibration", "markdown", "pool", "memory"},
+    {"config", "errors", "files", "limits", "locks", "shapes", "records", "weights", "runs", "measurements"}
+    | {"progress", "calibration", "markdown", "pool", "memory"},
     {"data"},
     {"storyworld", "extraction", "models"},
     {"answers"},
@@ -24,7 +25,7 @@ STOREYS = [
     {"analysis"},
     {"report"},
     {"paper"},
-    {"tour"},
+    {"tour", "checking"},
     {"api"},
     {"cli"},
     {"__init__", "__main__"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,42 @@ class DataError(UserError):
 
 def shorten(value: object, width: int = 80) -> str:
     """What was found, short enough for a message."""
-    text = repr(value)
+    # Not repr, which spells out the whole of it: a few lines of YAML may stand for gigabytes.
+    text = ""
+    for piece in _spelt(value, width, 0):
+        text += piece
+        if len(text) > width:
+            return text[: width - 1] + "…"
+    return text
+
+
+def shorten_text(text: str, width: int = 200) -> str:
+    """A list of names, short enough for a message."""
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _spelt(value: object, width: int, depth: int) -> Iterator[str]:
+    """The pieces of ``repr(value)``, as many as are asked for."""
+    if isinstance(value, str | bytes):
+        yield repr(value[: width + 1])
+    elif isinstance(value, dict | list) and depth > 20:
+        yield "…"
+    elif isinstance(value, dict):
+        yield "{"
+        for number, (key, inner) in enumerate(value.items()):
+            yield ", " if number else ""
+            yield from _spelt(key, width, depth + 1)
+            yield ": "
+            yield from _spelt(inner, width, depth + 1)
+        yield "}"
+    elif isinstance(value, list):
+        yield "["
+        for number, inner in enumerate(value):
+            yield ", " if number else ""
+            yield from _spelt(inner, width, depth + 1)
+        yield "]"
+    else:
+        yield repr(value)
 
 
 def not_installed(package: str, extra: str, purpose: str) -> UserError:

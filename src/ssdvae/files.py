@@ -8,21 +8,30 @@ import errno
 import gzip
 import hashlib
 import io
-import json
+import itertools
 import lzma
 import os
-import secrets
+import re
 import shutil
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Protocol
 
-from ssdvae.errors import DataError, Malformed, UserError, shorten
+from ssdvae.errors import DataError, UserError
+from ssdvae.limits import LINE, Limit
+from ssdvae.locks import Busy, held
 
 AnyPath = str | os.PathLike[str]
+
+
+class HasLines(Protocol):
+    """An open file that is read line by line."""
+
+    def readline(self, size: int, /) -> bytes: ...
+
 
 Report = Callable[[DataError], None]
 """What is told of each bad line. It raises, or returns and the reading goes on with the next line.
@@ -39,6 +48,8 @@ REASONS = {
     errno.EISDIR: ("it is a folder", "name a file in it"),
     errno.EACCES: ("you have no permission", "change the permissions (chmod), or choose another place"),
     errno.EPERM: ("you have no permission", "change the permissions (chmod), or choose another place"),
+    errno.ELOOP: ("it is a link that leads back to itself", "make the link anew, or name the file itself"),
+    errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
     errno.EROFS: ("the disk is read-only", "choose another place"),
     errno.ENOSPC: ("the disk is full", "free some space, or choose another place"),
     errno.EDQUOT: ("your disk quota is used up", "free some space, or choose another place"),
@@ -70,6 +81,15 @@ def translate_os_errors(path: AnyPath, action: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise _explanation(error, Path(path), action) from error
+    except ValueError as error:
+        if not str(error).startswith("embedded null") and not isinstance(error, UnicodeEncodeError):
+            raise
+        raise UserError(f"cannot {action} {str(path)!r}: no file can have this name") from error
+
+
+def real_path(path: AnyPath) -> Path:
+    """The path in full, without links; one that leads back to itself stays, to be refused when it is read."""
+    return Path(os.path.realpath(path))
 
 
 def check_exists(path: AnyPath) -> None:
@@ -87,30 +107,16 @@ def _explanation(error: OSError, path: Path, action: str) -> UserError:
     return UserError(f"cannot {action} {path}: {what}" + (f"\n{hint}" if hint else ""))
 
 
-def lock(file: IO[Any], busy: str) -> None:
-    """Hold a file while it is open, here or in a process that inherits it; ``busy`` is said if it is held."""
-    try:
-        import fcntl
-    except ImportError:  # not a Unix: two at once are not noticed
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise UserError(busy) from error
-
-
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """A folder to fill. It gets its name when it is complete; if that fails, nothing is left of it."""
-    temporary, held = (path.with_name(f".{path.name}.{kind}") for kind in ("tmp", "lock"))
+    temporary, locked = (path.with_name(f".{path.name}.{kind}") for kind in ("tmp", "lock"))
     with contextlib.ExitStack() as stack:
         with translate_os_errors(path, "write"):
             path.parent.mkdir(parents=True, exist_ok=True)
-            lock(
-                stack.enter_context(open(held, "w")),
-                f"another process is making {path}\nwait for it, or choose another --out",
+            stack.enter_context(
+                held(locked, f"another process is making {path}\nwait for it, or choose another --out")
             )
-            stack.callback(held.unlink, missing_ok=True)
             stack.callback(shutil.rmtree, temporary, ignore_errors=True)
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
@@ -155,13 +161,21 @@ def _damaged(path: AnyPath, line: int | None, error: Exception) -> DataError:
 
 def byte_lines(path: AnyPath, archives: bool = False) -> Iterator[tuple[int, bytes]]:
     """Each line with its number, from 1, and its line end; a byte order mark is taken off."""
-    number = 0
     with translate_os_errors(path, "read"), open_bytes(path, archives) as file:
-        try:
-            for number, line in enumerate(file, start=1):
-                yield number, line.removeprefix(BOM) if number == 1 else line
-        except DAMAGE as error:
-            raise _damaged(path, number + 1, error) from error
+        yield from lines_of(file, path)
+
+
+def lines_of(file: HasLines, path: AnyPath, limit: Limit = LINE) -> Iterator[tuple[int, bytes]]:
+    """The same of a file that is open; ``path`` is its name in messages."""
+    number, most = 0, limit.bytes
+    try:
+        while line := file.readline(most + 1):
+            number += 1
+            if len(line) > most:
+                raise limit.error(path, number, "a line")
+            yield number, line.removeprefix(BOM) if number == 1 else line
+    except DAMAGE as error:
+        raise _damaged(path, number + 1, error) from error
 
 
 def decode_line(path: AnyPath, number: int, line: bytes) -> str:
@@ -212,25 +226,28 @@ def _umask() -> int:
 def atomic_write(path: AnyPath) -> Iterator[Path]:
     """Write the file at the path this yields; it takes the place of ``path`` only if all goes well.
 
-    The temporary file stands beside ``path`` (a rename must not cross disks) and has the same suffix
-    (which tells writers whether to compress). After an exception ``path`` is as it was before.
+    The temporary file has the same suffix (which tells writers whether to compress). It stands in a folder
+    beside ``path`` (a rename must not cross disks) that the next writer of ``path`` finds by its name: what
+    a killed process left is removed then, also what libraries made there under names of their own. Of two
+    that write at once, each has a folder, and the last to finish wins. After an exception ``path`` is as it
+    was before.
     """
     path = Path(path)
-    with translate_os_errors(path, "write"):
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if path.exists() and not path.is_file():
-            # /dev/null and pipes are written to, never replaced.
-            yield path
-            return
-        # A link goes on pointing to the file, which gets the new content.
-        target = Path(os.path.realpath(path))
-        temporary = target.with_name(f".{target.stem[:50]}.{secrets.token_hex(4)}.tmp{target.suffix}")
-        # As the file has them, or as any new file would: some writers make theirs for the owner alone.
-        permissions = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-        # Made at once: a folder that cannot be written to is better known before the work than after.
-        temporary.touch(exist_ok=False)
-    try:
+    with contextlib.ExitStack() as stack:
+        with translate_os_errors(path, "write"):
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+            if path.exists() and not path.is_file():
+                # /dev/null and pipes are written to, never replaced.
+                yield path
+                return
+            # A link goes on pointing to the file, which gets the new content.
+            target = Path(os.path.realpath(path))
+            # As the file has them, or as any new file would: some writers make theirs for the owner alone.
+            permissions = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+            # Made at once: a folder that cannot be written to is better known before the work than after.
+            temporary = stack.enter_context(_own_folder(target)) / f"new{target.suffix}"
+            temporary.touch(exist_ok=False)
         try:
             yield temporary
             with open(temporary, "rb+") as file:
@@ -249,9 +266,56 @@ def atomic_write(path: AnyPath) -> Iterator[Path]:
             full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             raise _explanation(full, path, "write") from error
         _sync_folder(target.parent)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _own_folder(target: Path) -> Iterator[Path]:
+    """A folder for what is to become ``target``; those that killed processes left are removed.
+
+    The names are .NAME.0.tmp, .NAME.1.tmp, …: as many as there are writers at once.
+    """
+    name = f".{target.name[:50]}."
+    with contextlib.ExitStack() as stack:
+        for number in itertools.count():
+            folder = target.with_name(f"{name}{number}.tmp")
+            with contextlib.suppress(Busy):
+                stack.enter_context(_held_folder(folder))
+                break
+        for other in os.listdir(target.parent):
+            if re.fullmatch(re.escape(name) + r"\d+\.tmp", other) and other != folder.name:
+                with contextlib.suppress(Busy), _held_folder(target.with_name(other)):
+                    pass
+        yield folder
+
+
+@contextlib.contextmanager
+def _held_folder(folder: Path) -> Iterator[None]:
+    """Hold a folder, empty but for its lock; in the end it is removed."""
+    locked = folder / "lock"
+    with contextlib.ExitStack() as stack:
+        stack.callback(_remove, folder.rmdir)
+        while True:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder)
+            # Whoever had it may be removing it at this very moment.
+            with contextlib.suppress(FileNotFoundError):
+                stack.enter_context(held(locked, f"another process is writing to {folder}"))
+                break
+        stack.callback(_empty, folder, but=locked)
+        _empty(folder, but=locked)
+        yield
+
+
+def _empty(folder: Path, but: Path) -> None:
+    for path in folder.iterdir():
+        if path != but:
+            _remove(path.unlink)
+
+
+def _remove(removing: Callable[[], None]) -> None:
+    """What is gone already, or not empty, or not ours to remove, stays as it is."""
+    with contextlib.suppress(OSError):
+        removing()
 
 
 def _sync_folder(folder: Path) -> None:
@@ -268,17 +332,3 @@ def sha256(path: AnyPath) -> str:
     """The fingerprint of a file, in hexadecimal."""
     with translate_os_errors(path, "read"), open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def read_json(path: Path, kind: type, expected: str) -> Any:
-    """The JSON value of a file."""
-    try:
-        with translate_os_errors(path, "read"), open_bytes(path) as file:
-            value = json.load(file)
-        if not isinstance(value, kind):
-            raise Malformed(shorten(value), expected)
-    except Malformed as error:
-        raise DataError(path, None, error.found, error.expected) from error
-    except (ValueError, RecursionError, EOFError) as error:
-        raise DataError(path, None, str(error), expected) from error
-    return value

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import sys
 from functools import cache
+
+from ssdvae.limits import Limit
 
 KEPT = 2**31 - 1
 LARGEST = 32 * 2**20
@@ -26,6 +29,19 @@ def keep_freed_memory() -> None:
     libc.mallopt(mmap_threshold, LARGEST)
     libc.mallopt(trim_threshold, KEPT)
     libc.mallopt(top_pad, LARGEST)
+
+
+def memory_limit() -> int:
+    """What this machine has, in bytes, or what the environment allows."""
+    limit = Limit("SSDVAE_MAX_MEMORY", _physical_memory())
+    return limit.bytes
+
+
+def _physical_memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not a Unix: nothing is known, so nothing is refused
+        return 2**62
 
 
 def peak_memory_mb() -> float:

@@ -14,24 +14,32 @@ never half of one. Nothing here is pickled: reading a run executes no code.
 from __future__ import annotations
 
 import contextlib
-import json
+import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
 import yaml
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ssdvae.config import TrainSettings
 from ssdvae.config.formats import read_train_settings, versioned
-from ssdvae.errors import DataError, UserError
-from ssdvae.files import atomic_write, check_exists, translate_os_errors
+from ssdvae.errors import DataError, Malformed, UserError
+from ssdvae.files import atomic_write, check_exists, real_path, translate_os_errors
+from ssdvae.limits import read_whole
+from ssdvae.locks import held
+from ssdvae.records import from_json, read_yaml, to_json
+from ssdvae.shapes import check_shape, made
+from ssdvae.weights import load_metadata, load_weights, put_into, save_weights
 
-SCORES = "scores.json"
+CHECKPOINT = "a checkpoint of this run"
+SETTINGS = "the settings of a run"
+
+LOCK = ".lock"
+"""The file in a run folder that the process holds which trains it."""
 
 Record = dict[str, Any]
 """A line of metrics.jsonl."""
@@ -51,12 +59,34 @@ class State:
     sums: dict[str, float] = field(default_factory=dict)  # loss terms since the last record
     summed: int = 0  # documents in these sums
     corpus: str = ""  # fingerprint of the corpus
-    scaler: dict[str, Any] = field(default_factory=dict)  # of mixed precision
+    settings: str = ""  # fingerprint of those in config.yaml
+    scaler: dict[str, float] = field(default_factory=dict)  # of mixed precision
+
+    def check(self) -> None:
+        """What is counted is counted from 0, and the best model is from a step that was taken."""
+        for name in ("step", "best_step", "stale", "records", "seconds", "summed"):
+            if getattr(self, name) < 0:
+                raise Malformed(f"{getattr(self, name)} at {name}", "0 or more")
+        if self.best_step > self.step:
+            raise Malformed(f"{self.best_step} at best_step", f"at most {self.step}, the steps taken")
+
+
+class Required(TypedDict):
+    """What every line of metrics.jsonl has."""
+
+    step: int
+    epoch: float
+    seconds: float
+    split: str
+
+
+Figures = dict[str, float | dict[str, float | None] | None]
+"""What else it may have."""
 
 
 def distinct(folders: Iterable[Path]) -> list[Path]:
     """Each folder once, however it is spelt, in the order given."""
-    return list({folder.resolve(): folder for folder in folders}.values())
+    return list({real_path(folder): folder for folder in folders}.values())
 
 
 class Run:
@@ -71,20 +101,48 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
 
-    def refuse_if_there(self) -> None:
-        """A run is never overwritten."""
-        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
-            raise UserError(
-                f"{self.folder} is already there and not empty; choose another --out, "
-                f"or go on with it: ssdvae train --resume {self.folder}"
-            )
+    @contextlib.contextmanager
+    def held(self, new: bool = False) -> Iterator[None]:
+        """Keep other processes from training this run at the same time; a ``new`` one is never one that is.
+
+        Of a run that fails before it has begun nothing is left.
+        """
+        with translate_os_errors(self.folder, "write"), contextlib.ExitStack() as stack:
+            if new:
+                if self.folder.exists() and not self.folder.is_dir():
+                    self._refuse()
+                self.folder.mkdir(parents=True, exist_ok=True)
+                stack.callback(self._remove_if_empty)
+            busy = f"another process is training {self.folder}"
+            stack.enter_context(held(self.folder / LOCK, f"{busy}\nwait for it, or choose another --out"))
+            if new and not all(map(self._left_over, self.folder.iterdir())):
+                self._refuse()
+            rest = stack.pop_all()
+        with rest:
+            yield
+
+    def _refuse(self) -> None:
+        raise UserError(
+            f"{self.folder} is already there and not empty; choose another --out, "
+            f"or go on with it: ssdvae train --resume {self.folder}"
+        )
+
+    def _left_over(self, path: Path) -> bool:
+        """Whether it is all that a process has made that was killed before its run began."""
+        if path == self.checkpoint_path.parent:
+            return path.is_dir() and not any(path.iterdir())
+        return path.name == LOCK or (path.name.startswith(".config.yaml.") and path.suffix == ".tmp")
+
+    def _remove_if_empty(self) -> None:
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
 
     def create(self, settings: TrainSettings, corpus: Path) -> None:
         """Begin a new run."""
         with translate_os_errors(self.folder, "write"):
             self.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(self.config_path) as path:
-            values = versioned({"corpus": str(corpus.resolve()), **settings.to_dict()})
+            values = versioned({"corpus": str(real_path(corpus)), **settings.to_dict()})
             path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
         self.metrics_path.touch()
 
@@ -93,13 +151,20 @@ class Run:
         check_exists(self.folder)
         if not self.config_path.is_file():
             raise UserError(f"{self.folder} is not the folder of a run: it has no config.yaml")
+        values = read_yaml(self.config_path, SETTINGS)
         try:
-            values = yaml.safe_load(self.config_path.read_text(encoding="utf-8"))
-            return Path(values.pop("corpus")), read_train_settings(values)
+            check_shape(corpus := values.pop("corpus", None), str, "corpus")
+            settings = read_train_settings(values)
+        except Malformed as error:
+            raise DataError(self.config_path, None, error.found, error.expected) from error
         except UserError as error:
             raise UserError(f"{self.config_path}: {error}") from error
-        except (yaml.YAMLError, TypeError, AttributeError, KeyError) as error:
-            raise DataError(self.config_path, None, str(error), "the settings of a run") from error
+        begun = self.state().settings
+        if begun and begun != self._settings_fingerprint():
+            hint = "put them back as they were, or train a new run with --config"
+            found = "other settings than those that the run began with"
+            raise DataError(self.config_path, None, found, SETTINGS, hint)
+        return Path(corpus), settings
 
     # What happened
 
@@ -109,12 +174,27 @@ class Run:
             translate_os_errors(self.metrics_path, "write"),
             open(self.metrics_path, "a", encoding="utf-8") as file,
         ):
-            file.write(json.dumps(record) + "\n")
+            file.write(to_json(record) + "\n")
         state.records += 1
 
     def metrics(self) -> list[Record]:
-        """All records; a last line that a crash cut short is passed over."""
-        return [json.loads(line) for line in self._lines()]
+        """All records; a last line that a crash cut short is passed over.
+
+        A figure that was not finite is left out, like one that a model does not have.
+        """
+        records = []
+        for number, line in enumerate(self._lines(), start=1):
+            try:
+                record = from_json(line)
+                check_shape(record, dict[str, Any])
+                check_shape({name: record.get(name) for name in Required.__annotations__}, Required)
+                check_shape({k: v for k, v in record.items() if k != "split"}, Figures)
+                _check_signs(record)
+            except (Malformed, UnicodeDecodeError) as error:
+                expected = "a record of the training"
+                raise DataError(self.metrics_path, number, str(error), expected) from error
+            records.append({name: value for name, value in record.items() if value is not None})
+        return records
 
     def curve(self) -> list[Record]:
         """The validations in which words were given a probability, in their order."""
@@ -123,12 +203,19 @@ class Run:
     def rewind(self, state: State) -> None:
         """Forget what was recorded after the checkpoint: it is about to happen again."""
         lines = self._lines()[: state.records]
+        if len(lines) < state.records:
+            found = f"{len(lines)} lines"
+            expected = f"{state.records}, as many as the checkpoint counts"
+            raise DataError(self.metrics_path, None, found, expected)
         with atomic_write(self.metrics_path) as path:
             path.write_bytes(b"".join(line + b"\n" for line in lines))
 
     def _lines(self) -> list[bytes]:
         """The whole lines of metrics.jsonl; none before it is there."""
-        return self.metrics_path.read_bytes().split(b"\n")[:-1] if self.metrics_path.exists() else []
+        if not self.metrics_path.exists():
+            return []
+        with translate_os_errors(self.metrics_path, "read"), open(self.metrics_path, "rb") as file:
+            return read_whole(file, self.metrics_path).split(b"\n")[:-1]
 
     # Checkpoints
 
@@ -138,53 +225,81 @@ class Run:
         for name, parameter in model.named_parameters():
             for key, value in optimizer.state[parameter].items():
                 tensors[f"optimizer/{name}/{key}"] = value
-        tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        with atomic_write(self.checkpoint_path) as path:
-            save_file(tensors, path, metadata={"state": json.dumps(asdict(state))})
+        state.settings = self._settings_fingerprint()
+        with translate_os_errors(self.metrics_path, "write"), open(self.metrics_path, "ab") as file:
+            # The lines that the checkpoint counts are on the disk before it is.
+            os.fsync(file.fileno())
+        save_weights(self.checkpoint_path, tensors, {"state": to_json(asdict(state))})
 
     def state(self) -> State:
         """Where the last checkpoint was; a run without one is at its beginning."""
-        if not self.checkpoint_path.is_file():
-            return State()
-        with self._opened() as file:
-            return _state(file)
+        path = self.checkpoint_path
+        return self._state(load_metadata(path, CHECKPOINT)) if path.is_file() else State()
 
     def restore(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
         """Put the last checkpoint into the model and the optimiser, and tell where it was."""
-        with self._opened() as file:
-            state = _state(file)
-            tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            weights = {n.removeprefix("model/"): t for n, t in tensors.items() if n.startswith("model/")}
-            model.load_state_dict(weights)
-        for name, parameter in model.named_parameters():
-            prefix = f"optimizer/{name}/"
-            optimizer.state[parameter] = {
-                # The fused Adam has even its count of steps where the parameter is.
-                key.removeprefix(prefix): value.to(parameter.device).clone()
-                for key, value in tensors.items()
-                if key.startswith(prefix)
-            }
+        path = self.checkpoint_path
+        tensors, metadata = load_weights(path, CHECKPOINT)
+        state = self._state(metadata)
+        weights = {n.removeprefix("model/"): t for n, t in tensors.items() if n.startswith("model/")}
+        put_into(model, weights, path, CHECKPOINT)
+        try:
+            for name, parameter in model.named_parameters():
+                optimizer.state[parameter] = _moments(tensors, name, parameter)
+        except Malformed as error:
+            raise DataError(path, None, error.found, error.expected) from error
         return state
 
-    @contextlib.contextmanager
-    def _opened(self) -> Iterator[Any]:
-        """The checkpoint; whatever is found wrong with it is said in words."""
-        path = self.checkpoint_path
+    def _state(self, metadata: Mapping[str, str]) -> State:
         try:
-            with safe_open(path, framework="pt") as file:
-                yield file
-        except (SafetensorError, RuntimeError, TypeError, KeyError, ValueError) as error:
-            raise DataError(path, None, str(error).splitlines()[0], "a checkpoint of this run") from error
+            state = made(State, from_json(metadata.get("state", "null")))
+            state.check()
+            state.sums = {RENAMED.get(name, name): value for name, value in state.sums.items()}
+        except Malformed as error:
+            raise DataError(self.checkpoint_path, None, error.found, error.expected) from error
+        return state
+
+    def _settings_fingerprint(self) -> str:
+        """Of the settings as they stand in the file; the corpus may move."""
+        values = read_yaml(self.config_path, SETTINGS)
+        values.pop("corpus", None)
+        return hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()
+
+
+def _check_signs(record: Mapping[str, Any]) -> None:
+    """Times and counts are not below 0; a perplexity is the exponential of something."""
+    for name, value in record.items():
+        if name in ("step", "epoch", "seconds", "words", "documents"):
+            check_shape(value, float | None, name)
+            if value is not None and value < 0:
+                raise Malformed(f"{value} at {name}", "0 or more")
+        if name in ("ppl", "ppl_official", "ppl_bound", "frame_ppl"):
+            check_shape(value, float | None, name)
+            if value is not None and value <= 0:
+                raise Malformed(f"{value} at {name}", "a number above 0")
+
+
+def _moments(tensors: Mapping[str, Tensor], name: str, parameter: nn.Parameter) -> dict[str, Tensor]:
+    """What Adam knows of a parameter: nothing, if it never had a gradient."""
+    moments = {}
+    for key, shape in (("step", ()), ("exp_avg", parameter.shape), ("exp_avg_sq", parameter.shape)):
+        value = tensors.get(f"optimizer/{name}/{key}")
+        if value is None:
+            continue
+        if value.shape != shape or not value.is_floating_point():
+            found = f"{list(value.shape)} numbers ({value.dtype}) as {key} of {name}"
+            raise Malformed(found, f"{list(shape)} of floating point")
+        if key != "exp_avg" and bool((value < 0).any()):
+            raise Malformed(f"a number below 0 as {key} of {name}", "0 or more")
+        # The fused Adam has even its count of steps where the parameter is.
+        moments[key] = value.to(parameter.device).clone()
+    if len(moments) not in (0, 3):
+        raise Malformed(f"only {', '.join(moments)} of {name}", "all that Adam knows of it, or nothing")
+    return moments
 
 
 RENAMED = {"surprise": "prior_cross_entropy"}
 """Terms of the loss in older checkpoints, and what they are called now."""
-
-
-def _state(file: Any) -> State:
-    state = State(**json.loads(file.metadata()["state"]))
-    state.sums = {RENAMED.get(name, name): value for name, value in state.sums.items()}
-    return state
 
 
 # Validations
@@ -195,46 +310,16 @@ def validation_loss(scores: Mapping[str, Any]) -> float | None:
 
     It is what the model was trained for: the bound, the words or, of a model without words, the frames.
     """
-    figures = (scores.get(name) for name in ("ppl_bound", "ppl", "frame_ppl"))
-    return next((figure for figure in figures if figure is not None), None)
+    name = judged_by(scores)
+    return None if name is None else float(scores[name])
+
+
+def judged_by(scores: Mapping[str, Any]) -> str | None:
+    """The name of that figure."""
+    return next((name for name in ("ppl_bound", "ppl", "frame_ppl") if scores.get(name) is not None), None)
 
 
 def best_validation(records: Sequence[Record]) -> Record | None:
     """The validation that the saved model is from: the first of those with the lowest loss."""
     judged = [record for record in records if validation_loss(record) is not None]
     return min(judged, key=lambda record: float(validation_loss(record) or 0.0), default=None)
-
-
-# scores.json
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """Figures, and what is needed to trust them and to measure them again."""
-
-    task: str
-    data: str  # the split, or the file; and how it was scored, if not as usual
-    sha256: str  # of what was measured on
-    items: int
-    settings: dict[str, Any]  # seeds, samples, batch
-    version: str
-    model_sha256: str  # of the weights
-    scores: dict[str, Any]
-
-
-def write_scores(folder: Path, measurements: Iterable[Measurement]) -> None:
-    """Keep measurements in a run folder; one of the same task and data takes the place of the older."""
-    kept = {(m.task, m.data, m.sha256): m for m in (*read_scores(folder), *measurements)}
-    with atomic_write(folder / SCORES) as path:
-        path.write_text(json.dumps([asdict(m) for m in kept.values()], indent=2) + "\n", encoding="utf-8")
-
-
-def read_scores(folder: Path) -> list[Measurement]:
-    """What was measured of a run; nothing if it never was."""
-    path = folder / SCORES
-    if not path.is_file():
-        return []
-    try:
-        return [Measurement(**record) for record in json.loads(path.read_text(encoding="utf-8"))]
-    except (ValueError, TypeError) as error:
-        raise DataError(path, None, str(error), "scores that `ssdvae evaluate` wrote") from error

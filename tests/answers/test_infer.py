@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from ssdvae.answers.infer import InferredDocument, infer_documents, to_batch, unknown_words
+from ssdvae.answers.infer import LOOKED_AT, InferredDocument, infer_documents, to_batch, unknown_words
 from ssdvae.data.batches import Batch, collate
 from ssdvae.data.events import Document, Event, Origin, document_from_record, event_from_text
 from ssdvae.data.readers.typed import read_typed
@@ -184,7 +187,56 @@ def test_typed_events() -> None:
     for wrong in ("", "- she", "a b c d e"):
         with pytest.raises(Malformed, match="verb subj obj mod"):
             event_from_text(wrong)
-    lines = ["\n", "met she\n", "left he - at\n", "\n", "  \n", "met\n"]
-    assert [(d.id, len(d.events)) for d in read_typed(lines)] == [("1", 2), ("2", 1)]
+    lines = b"\nmet she\nleft he - at\n\n  \nmet\n"
+    assert [(d.id, len(d.events)) for d in read_typed(io.BytesIO(lines))] == [("1", 2), ("2", 1)]
     with pytest.raises(DataError, match="standard input, line 2"):
-        list(read_typed(["met\n", "a b c d e\n"]))
+        list(read_typed(io.BytesIO(b"met\na b c d e\n")))
+    with pytest.raises(DataError, match=r"standard input, line 2: found the byte 0xe9(?s:.*)UTF-8"):
+        list(read_typed(io.BytesIO(b"met\nm\xe9t\n")))
+
+
+def test_memory_and_output_of_a_long_document_are_linear_in_its_events() -> None:
+    """Its attention, a number for each pair of event and word, is neither held nor told."""
+    model = toy_ssdvae()
+    sizes, largest = [], []
+    for events in (200, 400):
+        split = toy_documents([events, 5])
+        batch = collate(split, np.arange(2))
+        with torch.no_grad(), LargestTensor() as seen:  # type: ignore[no-untyped-call]
+            long, short = infer_documents(model, named_documents(split, model))
+        largest.append(seen.size)
+        sizes.append(len(json.dumps(long.to_record())))
+        assert all(event.attention is None for event in long.events)
+        assert all(event.attention is not None and len(event.attention) == 20 for event in short.events)
+        q = model.infer(batch).log_q[0].exp().max(-1).values.tolist()
+        assert [event.probability for event in long.events] == pytest.approx(q, abs=1e-6)
+    assert sizes[1] < 2.1 * sizes[0]
+    assert largest[1] <= 2 * largest[0]
+
+
+class LargestTensor(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Watches how many numbers the largest tensor has that is computed."""
+
+    size = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(tensor, torch.Tensor):
+                self.size = max(self.size, tensor.numel())
+        return result
+
+
+def test_attention_is_told_up_to_a_length() -> None:
+    model = toy_ssdvae()
+    for events in (LOOKED_AT, LOOKED_AT + 1):
+        (found,) = infer_documents(model, named_documents(toy_documents([events]), model))
+        assert all((event.attention is None) == (events > LOOKED_AT) for event in found.events)
+
+
+def test_a_model_that_gives_no_numbers_is_refused() -> None:
+    model = toy_ssdvae()
+    for parameter in model.parameters():
+        parameter.data.fill_(1e300)
+    with pytest.raises(UserError, match="not finite: its training has diverged"):
+        list(infer_documents(model, named_documents(toy_documents([3]), model)))

@@ -19,9 +19,9 @@ from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.evaluation.summary import summarize
 from ssdvae.evaluation.tasks import TASKS, find_tasks
 from ssdvae.evaluation.tasks.base import ATTENTION, FRAMES, WORDS, Data, Figure, Result, Task
+from ssdvae.measurements import Measurement, read_scores, write_scores
 from ssdvae.models import MODELS
 from ssdvae.paper.job import Job, run_job
-from ssdvae.runs import Measurement, read_scores, write_scores
 from tests.toys import toy_batch, toy_model
 
 TINY: dict[str, Any] = {"preset": "tiny", "hidden": 8, "embedding": 8, "epochs": 1}

@@ -388,6 +388,29 @@ def test_damaged_concrete_is_said(tmp_path: Path) -> None:
         read(tmp_path / "a.tar.gz")
 
 
+def test_concrete_without_what_it_must_have_is_said(tmp_path: Path) -> None:
+    """Thrift leaves out what is not there: each such part is named, not the attribute of Python."""
+    whole = communication(CONSTRUCTIONS["passive"][1], frames=((3, "Impact"),))
+    tokenization = whole.sectionList[0].sentenceList[0].tokenization
+    mentions = whole.situationMentionSetList[1]
+    for thing, name, message in (
+        (tokenization, "uuid", "a Tokenization without uuid"),
+        (tokenization.tokenList, "tokenList", "a TokenList without tokenList"),
+        (tokenization.tokenList.tokenList[0], "tokenIndex", "a Token without tokenIndex"),
+        (tokenization.tokenList.tokenList[0].textSpan, "ending", "a TextSpan without ending"),
+        (tokenization.dependencyParseList[1], "metadata", "a DependencyParse without metadata"),
+        (tokenization.dependencyParseList[1], "dependencyList", "a DependencyParse without dependencyList"),
+        (mentions.metadata, "tool", "a AnnotationMetadata without tool"),
+        (mentions.mentionList[0].tokens, "tokenizationId", "a TokenRefSequence without tokenizationId"),
+    ):
+        kept = getattr(thing, name)
+        setattr(thing, name, None)
+        (tmp_path / "a.concrete").write_bytes(packed(whole))
+        setattr(thing, name, kept)
+        with pytest.raises(DataError, match=f"a.concrete, communication 1: found {message} in c"):
+            read(tmp_path / "a.concrete")
+
+
 @given(st.binary(max_size=60))
 def test_any_bytes_are_concrete_or_refused_in_words(data: bytes) -> None:
     from tempfile import TemporaryDirectory

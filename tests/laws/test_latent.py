@@ -12,7 +12,7 @@ from torch.distributions import Categorical
 
 from ssdvae.config import SSDVAESettings
 from ssdvae.data.batches import Noise
-from ssdvae.models.attention import Attention
+from ssdvae.models.attention import Attention, Looks
 from ssdvae.models.latent import (
     Elbo,
     Posterior,
@@ -86,7 +86,8 @@ def test_terms_of_the_posterior_are_sums_over_the_right_events() -> None:
     raw, logits = torch.randn(2, 3, 5), torch.randn(2, 3, 5)
     mask = torch.tensor([[True, True, True], [True, True, False]])
     observed = torch.tensor([[2, -1, 0], [-1, 4, 1]])
-    posterior = Posterior(raw, logits, logits.softmax(-1), torch.zeros(2, 3, 1), torch.zeros(2, 3, 12), mask)
+    nothing = torch.zeros(2, 3, 1)
+    posterior = Posterior(raw, logits, logits.softmax(-1), nothing, Looks(nothing, nothing, mask), mask)
     latent = [[(0, 1)], [(1, 0)]]
     seen = [[(0, 0), (0, 2)], [(1, 1)]]
     torch.testing.assert_close(

@@ -19,6 +19,7 @@ from ssdvae.config import SSDVAESettings
 from ssdvae.data.relations import KEYS, read_relations
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import DataError
+from ssdvae.models.attention import Looks
 from ssdvae.models.latent import Elbo, Posterior, probabilities
 from ssdvae.models.plan import PlanRequest
 from ssdvae.models.prior import PRIORS, FrameNetPrior, UniformPrior, bigram_statistics, relations_between
@@ -68,7 +69,7 @@ def test_a_uniform_prior_costs_ln_f_for_each_event() -> None:
 
 def posterior_of(logits: torch.Tensor, sample: torch.Tensor, mask: torch.Tensor) -> Posterior:
     nothing = logits.new_zeros(*logits.shape[:2], 1)
-    return Posterior(logits, logits, sample, nothing, nothing, mask)
+    return Posterior(logits, logits, sample, nothing, Looks(nothing, nothing, mask), mask)
 
 
 def test_the_divergence_of_a_chain_is_that_by_enumeration() -> None:

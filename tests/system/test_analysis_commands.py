@@ -77,17 +77,30 @@ def test_infer_a_file(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert [e["gold"] for r in again for e in r["events"]] == [e["frame"] for r in found for e in r["events"]]
 
 
+def type_in(monkeypatch: pytest.MonkeyPatch, text: str | bytes) -> None:
+    content = text.encode() if isinstance(text, str) else text
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def test_typed_events_that_are_not_utf8_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    type_in(monkeypatch, b"met she\nm\xe9t she\n")
+    assert main(["infer", str(folder / "ssdvae")]) == 2
+    assert "standard input, line 2: found the byte 0xe9" in capsys.readouterr().err
+
+
 def test_infer_what_is_typed(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     typed = "arrested police suspect in\nXyzzy - - None\n\nmet she\n"
-    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    type_in(monkeypatch, typed)
     first, second = records(answer(capsys, "infer", folder / "ssdvae", "--json"))
     assert [event["verb"] for event in first["events"]] == ["arrested", "Xyzzy"]
     assert first["events"][1]["obj"] is None
     assert first["unknown_words"] >= 1
     assert len(second["events"]) == 1
-    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    type_in(monkeypatch, typed)
     assert main(["infer", str(folder / "ssdvae")]) == 0
     said = capsys.readouterr()
     assert "arrested police suspect in" in said.out

@@ -53,5 +53,5 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             # Ten thousand documents take too long here.
             more = ["--documents", "600"] if name == "world" and "--documents" not in words else []
             more += ["--steps", "1"] if name == "benchmark" else []
-            monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
             assert main([*words, *more]) == 0, example

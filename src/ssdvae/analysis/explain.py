@@ -88,11 +88,11 @@ def explain(
     for beliefs, batch in frame_beliefs(model, documents, settings.batch, advance):
         if beliefs.clusters is not None:
             clusters.add(beliefs, batch)
-        if beliefs.attention is not None:
+        if beliefs.looks is not None:
             attention.add(beliefs, batch)
         transitions.add(beliefs, batch)
     return Explanation(
         None if beliefs.clusters is None else clusters.result(),
-        None if beliefs.attention is None else attention.result(),
+        None if beliefs.looks is None else attention.result(),
         transitions.result(),
     )

@@ -24,6 +24,7 @@ def infer_frames(model: EventModel, batch: Batch) -> Beliefs:
     if beliefs is None or not beliefs.frames:
         what = "has no latent variables" if beliefs is None else "has latent variables that are no frames"
         raise UserError(f"{model.config.model} {what}: there are no frames to look at")
+    beliefs.check_finite()
     return beliefs
 
 

@@ -21,7 +21,7 @@ from ssdvae.config import GenerateSettings
 from ssdvae.data.batches import Batch, Noise, generator, in_order
 from ssdvae.data.events import Document, Event
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import EventModel, refuse_nan
 from ssdvae.models.latent import Sampler, categorical, most_likely
 from ssdvae.models.plan import Plan, PlanRequest
 
@@ -156,6 +156,7 @@ def _write(
         plan, words = draw(plan, state), tokens.new_zeros(len(tokens), 0)  # of the event being written
         for slot in range(4):
             log_p, state = model.next_word(state, plan, words[:, -1] if slot else None, slot)
+            refuse_nan(log_p)
             log_p = log_p.double().masked_fill(
                 forbidden(tokens, words, model.vocabulary, settings), -torch.inf
             )

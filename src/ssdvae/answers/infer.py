@@ -14,6 +14,9 @@ from ssdvae.data.batches import Batch
 from ssdvae.data.events import Document, Event, event_to_record, folded
 from ssdvae.models.base import Beliefs, EventModel
 
+LOOKED_AT = 64
+"""Events of a document whose attention is told, at most: it is one number for each pair of event and word."""
+
 EVENTS = 20
 """Events of an ordinary document, at most: fewer documents are read at once where one is longer."""
 
@@ -31,7 +34,7 @@ class InferredEvent:
     probability: float
     runner_up: str | None  # None in a model with one frame
     runner_up_probability: float
-    attention: tuple[float, ...] | None  # on each word of the document, four for each event
+    attention: tuple[float, ...] | None  # on each word of a document that is not long, four for each event
 
     @property
     def gold(self) -> str | None:
@@ -145,14 +148,16 @@ def _rows(
     best = beliefs.log_q.topk(min(2, len(model.frames)))
     frames, probabilities = best.indices.tolist(), best.values.exp().tolist()
     observed = batch.observed.tolist()
-    attention = None if beliefs.attention is None else beliefs.attention.tolist()
     unknown = ((batch.tokens == model.vocabulary.unknown) & batch.mask[..., None]).sum((1, 2)).tolist()
     for row, document in enumerate(documents):
         events = []
+        attention: list[list[float]] | None = None
+        if beliefs.looks is not None and len(document.events) <= LOOKED_AT:
+            attention = beliefs.looks.of(row, len(document.events)).tolist()
         for m, event in enumerate(document.events):
             names = [model.frames.name(frame) for frame in frames[row][m]]
             told = observed[row][m]
-            looks = None if attention is None else tuple(attention[row][m][: 4 * len(document.events)])
+            looks = None if attention is None else tuple(attention[m][: 4 * len(document.events)])
             second = (names[1], probabilities[row][m][1]) if len(names) > 1 else (None, 0.0)
             events.append(
                 InferredEvent(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ssdvae.api.data import annotate, extract, import_documents, prepare, world
     from ssdvae.api.looking import explain, generate, infer, infer_file, unknown_words, write_report
-    from ssdvae.api.measuring import benchmark, evaluate, scores
+    from ssdvae.api.measuring import benchmark, check, evaluate, scores
     from ssdvae.api.paper import reproduce
     from ssdvae.api.training import demo, load, resume, train
     from ssdvae.data.corpus import Corpus
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 WHERE = {
     "ssdvae.api.data": ("world", "import_documents", "extract", "annotate", "prepare"),
     "ssdvae.api.training": ("demo", "train", "resume", "load"),
-    "ssdvae.api.measuring": ("evaluate", "scores", "benchmark"),
+    "ssdvae.api.measuring": ("evaluate", "scores", "benchmark", "check"),
     "ssdvae.api.looking": ("explain", "infer", "infer_file", "generate", "unknown_words", "write_report"),
     "ssdvae.api.paper": ("reproduce",),
     "ssdvae.data.corpus": ("Corpus",),
@@ -43,6 +43,7 @@ __all__ = [
     "UserError",
     "annotate",
     "benchmark",
+    "check",
     "demo",
     "evaluate",
     "explain",

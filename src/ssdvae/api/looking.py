@@ -28,7 +28,7 @@ from ssdvae.report import page
 
 log = logging.getLogger("ssdvae.api")
 
-Documents = AnyPath | IO[str] | AnyDocument | Iterable[AnyDocument]
+Documents = AnyPath | IO[str] | IO[bytes] | AnyDocument | Iterable[AnyDocument]
 """A file, an open file of typed events, one document, or some of them."""
 
 
@@ -70,7 +70,7 @@ def infer(
 
     A document is a `Document`, a mapping such as ``{"id": "a", "events": […]}``, or a list of events; an
     event is an `Event`, a mapping such as ``{"verb": "met", "subj": "she"}``, or a text such as
-    ``"met she him at"``, with - for an empty slot. An open text file is read as typed events, one on each
+    ``"met she him at"``, with - for an empty slot. An open file is read as typed events, one on each
     line and a blank line after each document. ``format`` and ``skip_bad`` are for files, as in `prepare`.
     """
     chosen = InferSettings.exactly(settings)
@@ -156,7 +156,7 @@ def _events(given: AnyEvent | Sequence[AnyEvent]) -> list[Event]:
 def _documents(given: Documents, format: str | None, skipped: Skipped | None) -> Iterator[Document]:
     if isinstance(given, str | Path):
         return read_documents(given, format, skipped)
-    if isinstance(given, io.TextIOBase):
+    if isinstance(given, io.TextIOBase | io.BufferedIOBase):
         return read_typed(given)
     if isinstance(given, Document | Mapping):
         given = [given]

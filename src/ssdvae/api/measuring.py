@@ -1,11 +1,13 @@
-"""Measure: a trained model on its tasks, several runs side by side, and how fast a model is."""
+"""Measure: a trained model on its tasks, several runs, the speed of a model, and whether files are whole."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from ssdvae import checking
 from ssdvae.api.data import paths
 from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.api.training import as_model, corpus_of
@@ -79,3 +81,13 @@ def benchmark(*, preset: str | None = None, **settings: Any) -> dict[str, Any]:
     ``preset`` is a named size (tiny, small, paper), which gives other defaults to the settings.
     """
     return timing.benchmark(BenchmarkSettings.preset(preset, **settings))
+
+
+def check(folder: AnyPath) -> list[checking.Checked]:
+    """Every file of a corpus, a run or a model, read and held against what vouches for it.
+
+    >>> [part for part in ssdvae.check("runs/first") if part.problem is not None]
+
+    What is damaged is told, not raised: ``problem`` is the error that the file would give.
+    """
+    return checking.check(Path(folder))

@@ -16,8 +16,8 @@ from ssdvae.config import MODEL_SETTINGS, PRESETS, Setting, Settings, TrainSetti
 from ssdvae.config.formats import upgraded
 from ssdvae.config.settings import unknown_setting
 from ssdvae.config.training import models_with
-from ssdvae.errors import DataError, UserError, shorten
-from ssdvae.files import translate_os_errors
+from ssdvae.errors import UserError
+from ssdvae.records import read_yaml
 
 
 def add_settings(parser: Parser, kind: type[Settings], choices: Mapping[str, str] = {}) -> None:
@@ -134,14 +134,7 @@ _YamlLoader.add_implicit_resolver(
 
 def read_config(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
     """The settings of a YAML file, such as the config.yaml of a run, whose corpus is not looked at."""
-    with translate_os_errors(path, "read"):
-        text = path.read_text(encoding="utf-8")
-    try:
-        values = yaml.load(text, _YamlLoader)
-    except (yaml.YAMLError, ValueError) as error:
-        raise DataError(path, None, " ".join(str(error).split()), "YAML") from error
-    if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
-        raise DataError(path, None, shorten(values), "settings by name, as `hidden: 256`")
+    values = read_yaml(path, "settings by name, as `hidden: 256`", _YamlLoader)
     try:
         if "corpus" in values:
             # Of a run, perhaps of an older version.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from ssdvae.cli.flags import TakesArguments, add_settings, given_settings, input
 from ssdvae.cli.parser import Parser
 from ssdvae.cli.tables import explain_tables, inferred_table, script_table
 from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
+from ssdvae.records import to_json
 
 if TYPE_CHECKING:
     from ssdvae.answers.infer import InferredDocument
@@ -39,7 +39,7 @@ def explain(args: Namespace) -> None:
     settings = given_settings(ExplainSettings, args)
     record = api.explain(args.run, corpus=args.corpus, **settings).to_record(ExplainSettings(**settings))
     if args.json:
-        print(json.dumps(record))
+        print(to_json(record))
     else:
         show(explain_tables(record))
 
@@ -64,7 +64,7 @@ def infer(args: Namespace) -> None:
     if typed and sys.stdin.isatty():
         say("type events as: verb subj obj mod   (- for an empty slot; a blank line after the last event)")
         settings["batch"] = 1  # an answer after each document
-    documents = sys.stdin if typed else args.file
+    documents = sys.stdin.buffer if typed else args.file
     if args.out is not None:
         count = api.infer_file(args.run, documents, args.out, **settings)
         say(f"wrote {count:,} documents to {args.out}")
@@ -72,7 +72,7 @@ def infer(args: Namespace) -> None:
     inferred = _reported(api.infer(args.run, documents, **settings))
     if args.json:
         for document in inferred:
-            print(json.dumps(document.to_record(), ensure_ascii=False), flush=typed)
+            print(to_json(document.to_record(), ensure_ascii=False), flush=typed)
     else:
         show(inferred_table(document) for document in inferred)
 
@@ -113,7 +113,7 @@ def generate(args: Namespace) -> None:
     if unknown := api.unknown_words(model, args.seed_event):
         say(f"not in the vocabulary of the model: {', '.join(unknown)}")
     if args.json:
-        print(json.dumps({"unknown_words": unknown, "scripts": [script.to_record() for script in scripts]}))
+        print(to_json({"unknown_words": unknown, "scripts": [script.to_record() for script in scripts]}))
     else:
         show(script_table(script, number) for number, script in enumerate(scripts, start=1))
 

@@ -1,8 +1,7 @@
-"""Measure: scores of a trained model, of several side by side, and how fast a model is."""
+"""Measure: scores of a trained model, of several side by side, how fast a model is, and what is damaged."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +14,8 @@ from ssdvae.cli.console import show
 from ssdvae.cli.flags import add_settings, add_sized_settings, given_settings
 from ssdvae.cli.parser import Parser
 from ssdvae.config import BenchmarkSettings, EvaluateSettings
+from ssdvae.errors import UserError
+from ssdvae.records import to_json
 
 ONE_OBJECT = "print one JSON object and nothing else"
 
@@ -35,7 +36,7 @@ def evaluate(args: Namespace) -> None:
         args.run, corpus=args.corpus, details=args.details, **given_settings(EvaluateSettings, args)
     )
     if args.json:
-        print(json.dumps(found))
+        print(to_json(found))
         return
     for name, value in found.items():
         if not isinstance(value, dict | list):
@@ -64,7 +65,7 @@ def benchmark_flags(parser: Parser, argv: Sequence[str]) -> None:
 def benchmark(args: Namespace) -> None:
     result = api.benchmark(preset=args.preset, **given_settings(BenchmarkSettings, args))
     if args.json:
-        print(json.dumps(result))
+        print(to_json(result))
         return
     head = ["", "seconds", "documents/s", "GFLOP", "GFLOP/s", "efficiency", "peak memory"]
     rows = [
@@ -82,6 +83,18 @@ def benchmark(args: Namespace) -> None:
     ]
     rate = f"matrices alone {result['gemm_gflops']:.1f} GFLOP/s, {result['threads']} threads"
     show([(f"{result['model']}: {rate}", head, rows)])
+
+
+def check_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("folder", type=Path, help="corpus folder, run folder, or folder of a model")
+
+
+def check(args: Namespace) -> None:
+    found = api.check(args.folder)
+    for part in found:
+        print(f"{part.name:20}{part.found if part.problem is None else 'DAMAGED'}")
+    if problems := [str(part.problem) for part in found if part.problem is not None]:
+        raise UserError("\n".join(problems))
 
 
 COMMANDS = (
@@ -114,5 +127,13 @@ COMMANDS = (
             "ssdvae benchmark --preset tiny --model rnnlm",
             "ssdvae benchmark --preset tiny --vocabulary 5000 --json",
         ),
+    ),
+    Command(
+        "check",
+        "read every file of a corpus or a run, and say what is damaged",
+        "check",
+        check_flags,
+        check,
+        ("ssdvae check corpus", "ssdvae check runs/first"),
     ),
 )

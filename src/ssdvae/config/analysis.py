@@ -51,11 +51,12 @@ class GenerateSettings(Settings):
     method: Literal["sample", "greedy", "beam"] = setting(
         "sample", "how words are decoded: sampling, greedy decoding or beam search"
     )
-    events: int = setting(4, "events to generate after the seed", at_least=1, topic="scripts")
+    events: int = setting(4, "events to generate after the seed", at_least=1, at_most=10_000, topic="scripts")
     scripts: int = setting(
         5,
         "scripts to generate; beam search gives at most --beam, greedy decoding one",
         at_least=1,
+        at_most=1_000_000,
         topic="scripts",
     )
     temperature: float = setting(1.0, "sampling: temperature of the word distribution", above=0)
@@ -65,7 +66,7 @@ class GenerateSettings(Settings):
         above=0,
         at_most=1,
     )
-    beam: int = setting(10, "beam search: beam size", at_least=1)
+    beam: int = setting(10, "beam search: beam size", at_least=1, at_most=10_000)
     repeat: bool = setting(True, "let an event occur twice in a script", topic="constraints")
     distinct_roles: bool = setting(
         False, "no event may have the same subject and object", topic="constraints"

@@ -23,7 +23,7 @@ class PrepareSettings(Settings):
 
     topic: ClassVar[str] = "documents"
 
-    events: int = setting(5, "events per document (M): the first ones are kept", at_least=1)
+    events: int = setting(5, "events per document (M): the first ones are kept", at_least=1, at_most=10_000)
     min_events: int = setting(1, "leave out documents with fewer usable events than this", at_least=1)
     single_events: bool = setting(
         False, "make every event a document by itself (M = 1), as frame prediction needs it"

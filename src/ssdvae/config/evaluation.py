@@ -20,7 +20,11 @@ class EvaluateSettings(Settings):
     split: Split = setting("valid", "which split of the corpus")
     tasks: str | None = setting(None, "what to measure, comma-separated")
     bound_samples: int = setting(
-        10, "frame sequences per document for ppl_bound (importance samples)", at_least=1, topic="perplexity"
+        10,
+        "frame sequences per document for ppl_bound (importance samples)",
+        at_least=1,
+        at_most=100_000,
+        topic="perplexity",
     )
     cloze: Path | None = setting(
         None, "a cloze file in the public <TUP>/<DIST> format, instead of the corpus's own", topic="cloze"

@@ -31,7 +31,7 @@ class ModelSettings(Settings):
         "hidden units of each GRU layer and direction; also the dimension of the frame vectors",
         at_least=1,
     )
-    layers: int = setting(2, "GRU layers", at_least=1)
+    layers: int = setting(2, "GRU layers", at_least=1, at_most=1000)
     role_embedding: int = setting(
         300, "dimension of the role vectors, where the model has any (--roles)", at_least=1
     )
@@ -135,7 +135,9 @@ class SSDVAESettings(LatentSettings, OptionalRoleSettings):
     topic: ClassVar[str] = "SSDVAE"
 
     temperature: float = setting(0.5, "temperature of the Gumbel-Softmax (τ)", above=0)
-    samples: int = setting(1, "frame sequences sampled per document in training (S)", at_least=1)
+    samples: int = setting(
+        1, "frame sequences sampled per document in training (S)", at_least=1, at_most=10_000
+    )
     foresight: float = setting(
         0.0,
         "fraction of the training steps in which the encoder reads only the first events and predicts the "
@@ -199,7 +201,7 @@ class HAQAESettings(LatentSettings, OptionalRoleSettings):
     topic: ClassVar[str] = "HAQAE"
 
     structure: Literal["chain", "tree"] = setting("tree", "dependencies between the latent variables")
-    latents: int = setting(5, "number of latent variables", at_least=1)
+    latents: int = setting(5, "number of latent variables", at_least=1, at_most=10_000)
     codes: int = setting(512, "codes in the codebook of each latent variable (K)", at_least=1)
     code_width: int = setting(256, "dimension of a code", at_least=1)
     commit_weight: float = setting(0.25, "weight of the commitment loss")

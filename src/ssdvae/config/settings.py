@@ -20,6 +20,9 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_
 from ssdvae.config.presets import preset
 from ssdvae.errors import UserError, shorten
 
+LARGEST = 2**63
+"""Numbers are below this: torch has no others to draw from, and Arrow none to count with."""
+
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", Path: "a path"}
 """The types that a setting may have, as messages name them; or a choice (``Literal``), or None beside one."""
 
@@ -119,9 +122,12 @@ class Setting:
         if isinstance(found, bool) and kind is not bool:
             right = False
         if right and kind in (int, float):
-            right = math.isfinite(found) and found in self.bounds
+            # The first of them also because a float cannot hold every whole number.
+            right = abs(found) < LARGEST and math.isfinite(found) and found in self.bounds
         if not right:
-            raise UserError(f"{self.flag}: found {shorten(value)}, expected {self.expected}")
+            fits = kind is not int or not isinstance(found, int) or abs(found) < LARGEST
+            expected = self.expected if fits else f"{self.expected}, and of 63 bits"
+            raise UserError(f"{self.flag}: found {shorten(value)}, expected {expected}")
         return found
 
     def parse(self, text: str) -> Any:
@@ -146,7 +152,7 @@ def _converted(value: Any, kind: Any) -> Any:
     if isinstance(value, bool):
         return value
     if kind is Path and isinstance(value, str):
-        return Path(value)
+        return Path(value) if value else value  # no text is no path, and not the folder one is in
     if kind is float and isinstance(value, numbers.Real):
         try:
             return float(value)

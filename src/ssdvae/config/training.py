@@ -130,7 +130,7 @@ class BenchmarkSettings(TrainSettings):
 
     topic: ClassVar[str] = "what is timed"
 
-    events: int = setting(5, "events per document (M)", at_least=1)
+    events: int = setting(5, "events per document (M)", at_least=1, at_most=10_000)
     vocabulary: int = setting(40_000, "vocabulary size (V)", at_least=3)
     frames: int = setting(500, "number of frames (F)", at_least=1)
     steps: int = setting(5, "number of training steps, and of evaluation batches, that are timed", at_least=1)

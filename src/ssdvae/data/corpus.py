@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +23,16 @@ from numpy.typing import NDArray
 
 from ssdvae import __version__
 from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.data.integrity import check_file
+from ssdvae.data.manifest import read_manifest
+from ssdvae.data.table import check_range, read_table
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import check_exists, sha256
 
 FORMAT = 1
+
+Names = TypeVar("Names", bound=Inventory)
 
 
 def schema(events: int) -> pa.Schema:
@@ -54,6 +59,7 @@ def write_manifest(
     skipped: Mapping[str, int],
 ) -> None:
     """The last file of a corpus folder: where its data came from (path → SHA-256), and what is in it."""
+    files = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
     manifest = {
         "format": FORMAT,
         "version": __version__,
@@ -64,11 +70,8 @@ def write_manifest(
         "splits": splits,
         "cloze": cloze,
         "skipped": skipped,
-        "sha256": {
-            path.relative_to(folder).as_posix(): sha256(path)
-            for path in sorted(folder.rglob("*"))
-            if path.is_file()
-        },
+        "sha256": {name: sha256(path) for name, path in files.items()},
+        "bytes": {name: path.stat().st_size for name, path in files.items()},
     }
     # In ASCII: a path need not be text.
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
@@ -98,24 +101,31 @@ class Corpus:
             raise UserError(
                 f"{folder} is not a corpus folder: it has no manifest.json\nmake one with `ssdvae prepare`"
             )
-        try:
-            self.manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            found = self.manifest["format"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(path, None, str(error), "a manifest that `ssdvae prepare` wrote") from error
-        if found != FORMAT:
-            raise DataError(path, None, f"format {found}", f"format {FORMAT}", "prepare the corpus again")
+        self.manifest: Any = read_manifest(path, (FORMAT,))
+
+    def checked(self, name: str, *, anew: bool = False) -> Path:
+        """One of the files, if it is the one that was written; ``anew``: even if it was looked at before."""
+        path, digest = self.folder / name, self.manifest["sha256"].get(name)
+        if digest is not None:
+            check_file(path, self.manifest.get("bytes", {}).get(name), digest, anew=anew)
+        return path
 
     def __repr__(self) -> str:
         return f"Corpus({str(self.folder)!r})"
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        return Vocabulary.load(self.folder / "vocab.json")
+        return self._inventory("words", Vocabulary.load(self.checked("vocab.json")))
 
     @cached_property
     def frames(self) -> Inventory:
-        return Inventory.load(self.folder / "frames.json")
+        return self._inventory("frames", Inventory.load(self.checked("frames.json")))
+
+    def _inventory(self, kind: Literal["words", "frames"], found: Names) -> Names:
+        if len(found) != self.manifest[kind]:
+            path = self.folder / "manifest.json"
+            raise DataError(path, None, f"{self.manifest[kind]} {kind}", f"{len(found)}, as there are names")
+        return found
 
     @property
     def fingerprint(self) -> str:
@@ -143,31 +153,27 @@ class Corpus:
                 )
 
     def has_cloze(self, split: Split) -> bool:
-        return self._cloze(split).is_file()
+        name = self._cloze(split)
+        return name in self.manifest["sha256"] or (self.folder / name).is_file()
 
-    def _cloze(self, split: Split) -> Path:
-        return self.folder / "cloze" / f"{split}.txt"
+    def _cloze(self, split: Split) -> str:
+        return f"cloze/{split}.txt"
 
     def cloze(self, split: Split) -> Path:
         """The file with the cloze items of a split, for ``read_cloze``."""
-        path = self._cloze(split)
         if not self.has_cloze(split):
             raise UserError(
                 f"{self.folder} has no cloze items for the split {split!r}\n"
                 "`ssdvae prepare` makes them for valid and test from documents with --cloze-events events:\n"
                 "prepare again with fewer events or more documents, or name a cloze file of your own"
             )
-        return path
+        return self.checked(self._cloze(split))
 
     def split(self, name: Split) -> Documents:
         if name not in SPLITS:
             raise UserError(f"no split {name!r}; there are: {', '.join(SPLITS)}")
-        path = self.folder / f"{name}.arrow"
-        try:
-            with pa.memory_map(str(path)) as source:
-                table = pa.ipc.open_stream(source).read_all()
-        except (pa.ArrowInvalid, OSError) as error:
-            raise DataError(path, None, str(error), "a split that `ssdvae prepare` wrote") from error
+        path = self.checked(f"{name}.arrow")
+        table = read_table(path, schema(self.events), self.manifest["splits"][name]["documents"])
         if not len(table):
             raise UserError(
                 f"{path} has no documents\n"
@@ -180,6 +186,13 @@ class Corpus:
             values = chunks if key == "length" else chunks.flatten()
             return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(len(table), *shape)
 
-        return Documents(
+        documents = Documents(
             table.column("id"), column("tokens", events, 4), column("frames", events), column("length")
         )
+        for key, values, lowest, highest in (
+            ("length", documents.lengths, 1, events),
+            ("tokens", documents.tokens, 0, len(self.vocabulary) - 1),
+            ("frames", documents.frames, -1, len(self.frames) - 1),
+        ):
+            check_range(path, key, values, lowest, highest)
+        return documents

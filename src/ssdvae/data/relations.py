@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ssdvae.errors import DataError, shorten
-from ssdvae.files import read_json
+from ssdvae.records import read_json
 
 Relation = dict[str, str]
 KEYS = ("relation", "sub", "sup")

@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 
 from ssdvae.errors import DataError, Malformed, UserError, shorten
 from ssdvae.files import AnyPath, byte_lines
+from ssdvae.limits import LINE
 
 PEEK = 100
 """How many lines are looked at to learn the number of columns."""
+
+WIDEST = 2**16
+"""Numbers of a vector, at most: a file that has more on a line is no file of word vectors."""
 
 Line = tuple[int, bytes]
 
@@ -72,20 +76,36 @@ def _key(word: str) -> bytes:
     return word.encode("utf-8", "surrogatepass")
 
 
+def _peeked(lines: Iterator[Line]) -> Iterator[Line]:
+    """Some lines, which are held at the same time: no more than one very long one."""
+    size = 0
+    for line in islice(lines, PEEK):
+        yield line
+        size += len(line[1])
+        if size > LINE.bytes:
+            return
+
+
 def _dimension(path: AnyPath, lines: Iterator[Line]) -> tuple[int, Iterator[Line]]:
     """How many numbers follow each word, and the lines that have words."""
-    first = list(islice(lines, PEEK))
+    first = list(_peeked(lines))
     if not any(line.strip() for _, line in first):
         raise DataError(path, None, "no vectors", "a word and its numbers on each line")
     header = first[0][1].split()
     if len(header) == 2 and all(re.fullmatch(rb"[1-9][0-9]{0,8}", number) for number in header):
-        return int(header[1]), chain(first[1:], lines)
+        return _width(path, int(header[1])), chain(first[1:], lines)
     # A word with a space in it makes a line longer, so it takes more than one line to know.
     widths = Counter(len(line.split()) for _, line in first if line.strip())
     dimension = widths.most_common(1)[0][0] - 1
     if not dimension:
         raise DataError(path, first[0][0], "a word without numbers", "a word and its numbers on each line")
-    return dimension, chain(first, lines)
+    return _width(path, dimension), chain(first, lines)
+
+
+def _width(path: AnyPath, dimension: int) -> int:
+    if dimension > WIDEST:
+        raise DataError(path, None, f"{dimension:,} numbers for each word", f"at most {WIDEST:,}")
+    return dimension
 
 
 def _split(line: bytes, dimension: int, wanted: set[bytes]) -> tuple[bytes, list[bytes]]:

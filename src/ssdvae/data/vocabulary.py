@@ -8,13 +8,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self, TypedDict
 
 from ssdvae.data.events import MISSING
-from ssdvae.errors import DataError, UserError
+from ssdvae.errors import DataError, Malformed, UserError, shorten
 from ssdvae.files import atomic_write
+from ssdvae.records import read_json
+from ssdvae.shapes import check_shape
 
 UNKNOWN = "<unk>"
+
+
+class _Record(TypedDict):
+    names: list[str]
+    counts: list[int]
 
 
 class Inventory:
@@ -23,6 +30,9 @@ class Inventory:
     ``fixed`` names come first, whatever their counts; the rest are the most frequent, ties by spelling, so
     that the same counts give the same numbers.
     """
+
+    fixed: ClassVar[tuple[str, ...]] = ()
+    """Names that every inventory of this kind has."""
 
     def __init__(self, names: Sequence[str], counts: Sequence[int]) -> None:
         if len(names) != len(counts) or len(set(names)) != len(names):
@@ -72,19 +82,41 @@ class Inventory:
 
     @classmethod
     def load(cls, path: Path) -> Self:
+        expected = "an inventory that `ssdvae prepare` wrote"
+        record = read_json(path, dict, expected)
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            return cls(record["names"], record["counts"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(path, None, str(error), "an inventory that `ssdvae prepare` wrote") from error
+            check_shape(record, _Record)
+            found = cls(record["names"], record["counts"])
+            found._check()
+        except Malformed as error:
+            raise DataError(path, None, error.found, error.expected) from error
+        except ValueError as error:
+            raise DataError(path, None, str(error), expected) from error
+        return found
+
+    def _check(self) -> None:
+        """What no command could have written."""
+        if missing := [name for name in self.fixed if name not in self]:
+            raise Malformed(f"no name {missing[0]!r}", "it to be there")
+        if not self.names:
+            raise Malformed("no names", "one at least")
+        if negative := [name for name, count in zip(self.names, self.counts, strict=True) if count < 0]:
+            raise Malformed(f"a count below 0 of {shorten(negative[0])}", "0 or more")
+        for name in self.names:
+            try:
+                name.encode()
+            except UnicodeEncodeError:
+                raise Malformed(shorten(name), "whole characters, not half of a surrogate pair") from None
 
 
 class Vocabulary(Inventory):
     """The words that can be predicted. Separators and padding are not words, and are not in it."""
 
+    fixed = (MISSING, UNKNOWN)
+
     @classmethod
     def from_counts(cls, counter: Counter[str], size: int) -> Self:
-        return cls.most_frequent(counter, size, fixed=(MISSING, UNKNOWN))
+        return cls.most_frequent(counter, size, fixed=cls.fixed)
 
     @property
     def unknown(self) -> int:

@@ -18,10 +18,10 @@ from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.evaluation.tasks import TASKS, find_tasks
 from ssdvae.evaluation.tasks.base import Task
+from ssdvae.measurements import Measurement
 from ssdvae.memory import keep_freed_memory
 from ssdvae.models.base import Beliefs, EventModel
 from ssdvae.progress import Advance, no_advance
-from ssdvae.runs import Measurement
 
 log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
 from ssdvae.evaluation.measure import flat, measure
 from ssdvae.files import atomic_write, sha256
+from ssdvae.measurements import write_scores
 from ssdvae.models.base import EventModel
 from ssdvae.progress import Advance, no_advance
-from ssdvae.runs import write_scores
 
 log = logging.getLogger(__name__)
 

@@ -165,6 +165,7 @@ def evaluate(
             # A model without latent variables has one row, which holds for any number of samples.
             total.add(bound_nats=-model.bounds(batch, samples, noise).double().sum(1).expand(samples))
         if (beliefs := model.infer(batch)) is not None:
+            beliefs.check_finite()
             total.add_beliefs(beliefs, batch)
             observe(beliefs, batch)
         advance(len(batch))

@@ -12,7 +12,8 @@ from ssdvae.config import TrainSettings
 from ssdvae.errors import UserError
 from ssdvae.evaluation.tasks import TASKS
 from ssdvae.evaluation.tasks.base import Figure
-from ssdvae.runs import Run, distinct, read_scores
+from ssdvae.measurements import read_scores
+from ssdvae.runs import Run, distinct
 
 
 @dataclass(frozen=True)

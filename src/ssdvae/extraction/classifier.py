@@ -31,7 +31,8 @@ from ssdvae.data.events import Document, Event
 from ssdvae.data.relations import Relation, read_relations
 from ssdvae.errors import DataError, UserError
 from ssdvae.extraction.lexicon import Guess, Lexicon, entry, most_probable
-from ssdvae.files import atomic_write, read_json
+from ssdvae.files import atomic_write
+from ssdvae.records import read_json
 
 KIND = "frame-classifier"
 SIZE = 2**20

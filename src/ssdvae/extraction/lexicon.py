@@ -12,7 +12,8 @@ from typing import Any
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers.tabular import csv_rows
 from ssdvae.errors import DataError, shorten
-from ssdvae.files import read_json, stop_at_first_error
+from ssdvae.files import stop_at_first_error
+from ssdvae.records import read_json
 
 Guess = tuple[str, float | None]
 """A frame, and how probable it is; ``None`` where the annotator does not say."""

@@ -70,8 +70,9 @@ def to_document(parsed: Parsed, settings: ExtractSettings) -> Document:
                 start, end = min(t.start for t in tree.tokens), max(t.end for t in tree.tokens)
                 origin = replace(origin, text=parsed.text[start:end], text_start=start)
             mention = next((m for m in parsed.mentions if m.start < verb.end and verb.start < m.end), None)
-            if mention is not None:
-                event = replace(event, frame=mention.frame, probability=mention.probability)
+            # A frame is one word, too.
+            if mention is not None and (frame := "_".join(mention.frame.split())):
+                event = replace(event, frame=frame, probability=mention.probability)
             found.append(replace(event, origin=origin))
     return Document(parsed.id, tuple(found))
 

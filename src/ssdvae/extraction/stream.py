@@ -23,7 +23,8 @@ from ssdvae.config import StreamSettings
 from ssdvae.data.events import Document, document_to_record
 from ssdvae.data.readers import Skipped
 from ssdvae.errors import UserError
-from ssdvae.files import atomic_write, lock, open_text_for_writing, translate_os_errors
+from ssdvae.files import atomic_write, open_text_for_writing, translate_os_errors
+from ssdvae.locks import lock
 from ssdvae.pool import chunked, map_in_processes
 from ssdvae.progress import Progress, track
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -16,14 +17,37 @@ def attend(
     memory: Float[Tensor, "B K d"],
     mask: Bool[Tensor, "B K"],
     allowed: Bool[Tensor, "Q K"] | None = None,
+    zeroed: bool = False,
 ) -> tuple[Float[Tensor, "B Q d"], Float[Tensor, "B Q K"]]:
-    """c = Kᵀ α and α = softmax(K q / √d); masked places get nothing, nor those not ``allowed`` to a query."""
+    """c = Kᵀ α and α = softmax(K q / √d); masked places get nothing, nor those not ``allowed`` to a query.
+
+    ``zeroed``: the memory has zeros at masked places already. Who asks often need not copy it each time.
+    """
     scores = torch.einsum("bqd,bkd->bqk", query, memory) * memory.shape[-1] ** -0.5
     visible = mask[:, None] if allowed is None else mask[:, None] & allowed
     attention = scores.masked_fill(~visible, -torch.inf).softmax(-1)
     # NaN · 0 is NaN: masked places must be no number that spreads.
-    context = torch.einsum("bqk,bkd->bqd", attention, memory.masked_fill(~mask[..., None], 0))
+    values = memory if zeroed else memory.masked_fill(~mask[..., None], 0)
+    context = torch.einsum("bqk,bkd->bqd", attention, values)
     return context, attention
+
+
+@dataclass(frozen=True)
+class Looks:
+    """The attention of M queries over T places, of which only the queries are kept: M · T is much to hold."""
+
+    query: Float[Tensor, "B M d"]
+    memory: Float[Tensor, "B T d"]
+    mask: Bool[Tensor, "B T"]
+
+    @property
+    def shares(self) -> Float[Tensor, "B M T"]:
+        return attend(self.query, self.memory, self.mask)[1]
+
+    def of(self, row: int, queries: int) -> Float[Tensor, "Q T"]:
+        """Those of the first queries of one document."""
+        one = slice(row, row + 1)
+        return attend(self.query[one, :queries], self.memory[one], self.mask[one])[1][0]
 
 
 class Attention(nn.Module):
@@ -44,9 +68,10 @@ class Attention(nn.Module):
         memory: Float[Tensor, "B K d"],
         mask: Bool[Tensor, "B K"],
         allowed: Bool[Tensor, "Q K"] | None = None,
+        zeroed: bool = False,
     ) -> tuple[Float[Tensor, "B Q d"], Float[Tensor, "B Q K"]]:
         """The joined vector of each query, and its attention."""
-        context, attention = attend(query, memory, mask, allowed)
+        context, attention = attend(query, memory, mask, allowed, zeroed)
         if self.join is None:
             return query.tanh() + context.tanh(), attention
         return self.join(torch.cat([context, query], -1)).tanh(), attention

@@ -16,6 +16,7 @@ from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
+from ssdvae.models.attention import Looks
 from ssdvae.models.decoder import Decoder, TiedLinear
 from ssdvae.models.io import SavedModel
 from ssdvae.models.latent import Sampler, SoftClusters, most_likely
@@ -43,6 +44,15 @@ def fastest_device() -> torch.device:
     return torch.device("cpu") if found is None or found.type == "mps" else found
 
 
+def refuse_nan(log_p: Tensor) -> None:
+    """Refuse probabilities that are no numbers: weights that are too large give them, finite as they are."""
+    if bool(log_p.isnan().any()):
+        raise UserError(
+            "the model gives probabilities that are not finite: its training has diverged\n"
+            "train it again with a smaller --learning-rate"
+        )
+
+
 @dataclass(frozen=True)
 class Beliefs:
     """What a model takes its latent variables to be, each given the likeliest value of the one before.
@@ -54,8 +64,17 @@ class Beliefs:
     log_q: Float[Tensor, "B N K"]
     mask: Bool[Tensor, "B N"]
     frames: bool = True
-    attention: Float[Tensor, "B N T"] | None = None
+    looks: Looks | None = None
     clusters: SoftClusters | None = None
+
+    @property
+    def attention(self) -> Float[Tensor, "B N T"] | None:
+        """On each word, computed when it is asked for."""
+        return None if self.looks is None else self.looks.shares
+
+    def check_finite(self) -> None:
+        """Refuse beliefs that are no numbers."""
+        refuse_nan(self.log_q[self.mask])
 
     @property
     def value(self) -> Int[Tensor, "B N"]:

@@ -7,11 +7,36 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ssdvae.config import SSDVAESettings
-from ssdvae.models.attention import Attention
+from ssdvae.models.attention import Attention, Looks
 from ssdvae.models.flops import linear_flops
 from ssdvae.models.latent import Posterior, inject
 from ssdvae.models.plan import PlanRequest
 from ssdvae.models.recurrent import Bidirectional, full_precision, per_word
+
+
+class _Steps:
+    """What each step of a chain gives, put together along the second dimension.
+
+    Without gradients the places are there from the start: small tensors that are kept between large ones
+    that are not leave holes in the memory, as large as the large ones.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.kept: list[tuple[Tensor, ...]] = []
+        self.places: list[Tensor] = []
+
+    def add(self, step: int, *parts: Tensor) -> None:
+        if torch.is_grad_enabled():
+            self.kept.append(parts)
+            return
+        if not self.places:
+            self.places = [part.new_empty(len(part), self.count, *part.shape[1:]) for part in parts]
+        for place, part in zip(self.places, parts, strict=True):
+            place[:, step] = part
+
+    def together(self) -> list[Tensor]:
+        return self.places or [torch.stack(part, dim=1) for part in zip(*self.kept, strict=True)]
 
 
 class Encoder(nn.Module):
@@ -47,24 +72,24 @@ class Encoder(nn.Module):
         """Draw one chain of frames, after reading events whose states are ``hidden``."""
         mask, observed = request.read.mask, request.observed
         words = per_word(mask)
-        mean = hidden.masked_fill(~words[..., None], 0).sum(1) / words.sum(1, keepdim=True)
+        # NaN · 0 is NaN: padding must be no number that spreads. Once, for all frames of the chain.
+        hidden = hidden.masked_fill(~words[..., None], 0)
+        mean = hidden.sum(1) / words.sum(1, keepdim=True)
         previous = self.first(mean)
         own = self._states_of_verbs(hidden, mask)
-        steps = []
+        steps = _Steps(request.mask.shape[1])
         for m in range(request.mask.shape[1]):
-            joined, attention = self.attention(self.w_in(previous)[:, None], hidden, words)
-            joined = joined[:, 0]
+            query = self.w_in(previous)
+            joined = self.attention(query[:, None], hidden, words, zeroed=True)[0][:, 0]
             if m < own.shape[1]:
                 joined = joined + own[:, m]
             raw_logits = full_precision(self.w_out(joined))
             logits = inject(raw_logits, observed[:, m])
             sample = request.sampler(logits, request.noise)
             previous = sample.to(frame_embedding.dtype) @ frame_embedding
-            steps.append((raw_logits, logits, sample, previous, attention[:, 0]))
-        raw_logits, logits, sample, memory, attention = (
-            torch.stack(part, dim=1) for part in zip(*steps, strict=True)
-        )
-        return Posterior(raw_logits, logits, sample, memory, attention, request.mask)
+            steps.add(m, raw_logits, logits, sample, previous, query)
+        raw_logits, logits, sample, memory, queries = steps.together()
+        return Posterior(raw_logits, logits, sample, memory, Looks(queries, hidden, words), request.mask)
 
     def _states_of_verbs(
         self, hidden: Float[Tensor, "B T h"], mask: Bool[Tensor, "B K"]

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import nn
 
 from ssdvae.config import ModelSettings
 from ssdvae.config.formats import read_model_settings, versioned
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
-from ssdvae.files import atomic_write, translate_os_errors
+from ssdvae.files import atomic_write, sha256, translate_os_errors
 from ssdvae.models.card import model_card
+from ssdvae.records import read_json
+from ssdvae.weights import check_finite, load_weights, put_into, save_weights
 
 if TYPE_CHECKING:
     from ssdvae.models.base import EventModel
@@ -49,12 +49,15 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
 
     def _save_pretrained(self, save_directory: Path) -> None:
         assert isinstance(self, nn.Module)
+        # Before anything is written: what was saved before stays whole.
+        check_finite(self.state_dict(), "the model is not saved")
         with atomic_write(save_directory / "config.json") as path:
             path.write_text(json.dumps(versioned(self.config.to_publish()), indent=2) + "\n")
         self.vocabulary.save(save_directory / "vocab.json")
         self.frames.save(save_directory / "frames.json")
-        with atomic_write(save_directory / "model.safetensors") as path:
-            save_file({name: value.contiguous() for name, value in self.state_dict().items()}, path)
+        # The weights come last, and vouch for the others.
+        digests = {name: sha256(save_directory / name) for name in FILES if name.endswith(".json")}
+        save_weights(save_directory / "model.safetensors", self.state_dict(), digests)
 
     @classmethod
     def _from_pretrained(
@@ -99,18 +102,19 @@ def read_model(folder: Path) -> EventModel:
                 f"{folder} has no {name}: it holds no model, or its run was not yet validated\n"
                 f"go on with a run: ssdvae train --resume {folder}"
             )
+    weights = folder / "model.safetensors"
+    tensors, digests = load_weights(weights, "the weights of this model")
+    for name, digest in digests.items():
+        if name in FILES and digest != sha256(folder / name):
+            found, expected = "another file than the weights were saved with (SHA-256)", f"their {name}"
+            raise DataError(folder / name, None, found, expected, "copy the folder again, or train again")
     path = folder / "config.json"
+    values = read_json(path, dict, "the settings of a model")
     try:
-        settings = read_model_settings(json.loads(path.read_text(encoding="utf-8")))
+        settings = read_model_settings(values)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
-    except (ValueError, TypeError) as error:
-        raise DataError(path, None, str(error), "the settings of a model") from error
     vocabulary, frames = Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json")
     model = model_class(settings.model)(settings, vocabulary, frames)
-    path = folder / "model.safetensors"
-    try:
-        model.load_state_dict(load_file(path))
-    except (SafetensorError, RuntimeError) as error:
-        raise DataError(path, None, str(error).splitlines()[0], "the weights of this model") from error
+    put_into(model, tensors, weights, "the weights of this model")
     return model.eval()

@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from ssdvae.config import LatentSettings, SSDVAESettings
 from ssdvae.data.batches import Noise
+from ssdvae.models.attention import Looks
 
 Sampler = Callable[[Float[Tensor, "B F"], Noise], Float[Tensor, "B F"]]
 """From logits to a point of the simplex, with as much noise as that takes."""
@@ -128,8 +129,12 @@ class Posterior:
     logits: Float[Tensor, "B M F"]
     sample: Float[Tensor, "B M F"]
     memory: Float[Tensor, "B M e"]  # E^M: the embedding of each frame, or of a soft sample's mixture
-    attention: Float[Tensor, "B M T"]
+    looks: Looks
     mask: Bool[Tensor, "B M"]
+
+    @property
+    def attention(self) -> Float[Tensor, "B M T"]:
+        return self.looks.shares
 
     @property
     def frame(self) -> Int[Tensor, "B M"]:

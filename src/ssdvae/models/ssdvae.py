@@ -193,7 +193,7 @@ class SSDVAE(EventModel):
             if self.config.attention == "addition"
             else None
         )
-        return Beliefs(log_q, batch.mask, attention=posterior.attention, clusters=clusters)
+        return Beliefs(log_q, batch.mask, looks=posterior.looks, clusters=clusters)
 
     def posterior(self, request: PlanRequest) -> Posterior:
         """A chain of frames for each document."""

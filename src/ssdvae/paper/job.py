@@ -23,9 +23,10 @@ from ssdvae.errors import UserError
 from ssdvae.evaluation.measure import measure
 from ssdvae.evaluation.tasks import find_task
 from ssdvae.files import sha256
+from ssdvae.measurements import Measurement, read_scores, write_scores
 from ssdvae.models.base import EventModel
 from ssdvae.progress import SILENT, Bars, Progress
-from ssdvae.runs import Measurement, Run, read_scores, write_scores
+from ssdvae.runs import Run
 from ssdvae.training.train import resume, train
 
 log = logging.getLogger(__name__)

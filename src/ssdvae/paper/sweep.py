@@ -22,7 +22,8 @@ from typing import IO
 import torch
 
 from ssdvae.config import cores
-from ssdvae.files import lock, translate_os_errors
+from ssdvae.files import translate_os_errors
+from ssdvae.locks import lock
 from ssdvae.models.base import fastest_device
 from ssdvae.paper.cells import Cells, duration
 from ssdvae.paper.grid import Cell

@@ -27,21 +27,24 @@ class Axis:
     def share(self, value: float) -> float:
         """Where a value stands: 0 at the low end, 1 at the high end."""
         if self.root:
-            return math.sqrt(value / self.high)
+            return math.sqrt(value / self.high) if self.high else 0.0
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self, apart: float = 0.09) -> list[float]:
         """Round numbers; on a square-root scale those that do not crowd one another."""
+        if self.high <= self.low:
+            return [self.low]
         step = _round_step((self.high - self.low) / 5)
         if not self.root:
             first = math.ceil(self.low / step - 1e-9)
             return [step * n for n in range(first, math.floor(self.high / step + 1e-9) + 1)]
-        kept = [0.0]
-        unit = min(1.0, step)
-        for value in (unit * n for n in range(1, math.floor(self.high / unit + 1e-9) + 1)):
-            if self.share(value) - self.share(kept[-1]) >= apart:
-                kept.append(value)
-        return kept
+        kept, unit = [0.0], min(1.0, step)
+        while True:
+            # The first multiple of the unit that is far enough from the last one.
+            n = math.ceil(self.high * (self.share(kept[-1]) + apart) ** 2 / unit - 1e-9)
+            if unit * n > self.high * (1 + 1e-9):
+                return kept
+            kept.append(unit * n)
 
 
 def _round_step(step: float) -> float:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from ssdvae.config import Split
+from ssdvae.measurements import Measurement
 from ssdvae.report.charts import Axis, Mark, Series, padded_range, plot, stacked_bars
 from ssdvae.report.html import Html, absent, join, table, tag
 from ssdvae.report.runs import Reported, describe_data
-from ssdvae.runs import Measurement
 
 
 def figure(title: str, see: str, picture: Html, data: Html | None = None) -> Html:
@@ -93,7 +93,7 @@ def calibration(runs: Sequence[Reported], split: Split) -> Html:
         series.append(Series(name, run.colour, marks))
         rows += [[name, f"{b['confidence']:.3f}", f"{b['accuracy']:.3f}", f"{b['events']:,}"] for b in bins]
     errors = "; ".join(
-        f"{run.name} {m.scores['frame_ece']:.3f} ({describe_data(m.data)})" for run, m in found
+        f"{run.name} {_shown(m, 'frame_ece', '.3f')} ({describe_data(m.data)})" for run, m in found
     )
     return figure(
         "Confidence against accuracy of the inferred frames.",
@@ -110,6 +110,12 @@ def calibration(runs: Sequence[Reported], split: Split) -> Html:
     )
 
 
+def _shown(m: Measurement, figure: str, form: str) -> str:
+    """A figure; a dash where it was not finite, or is not there."""
+    value = m.scores.get(figure)
+    return "–" if value is None else f"{value:{form}}"
+
+
 def latent_use(runs: Sequence[Reported], split: Split) -> Html:
     """Whether the latent variables say anything, or have collapsed."""
     found = _measured(runs, "latent_kl", split)
@@ -122,12 +128,13 @@ def latent_use(runs: Sequence[Reported], split: Split) -> Html:
         rows.append(
             [
                 name,
-                *(f"{s[f'latent_{key}']:.2f}" for key in ("kl", "entropy", "information")),
-                f"{s['latent_used']:,}",
-                f"{s['latent_perplexity']:.1f}",
+                *(_shown(m, f"latent_{key}", ".2f") for key in ("kl", "entropy", "information")),
+                _shown(m, "latent_used", ","),
+                _shown(m, "latent_perplexity", ".1f"),
             ]
         )
-        parts = (s["latent_information"], s["latent_entropy"], s["latent_kl"] - s["latent_information"])
+        known, unsure, kl = (s.get(f"latent_{key}") or 0.0 for key in ("information", "entropy", "kl"))
+        parts = (known, unsure, kl - known)
         bars.append((name, list(zip(PARTS, parts, strict=True))))
     head = ["run", "KL", "entropy", "mutual information", "values in use", "values, effectively"]
     return join(

@@ -10,7 +10,9 @@ from pathlib import Path
 from ssdvae.config import Split, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
-from ssdvae.runs import Measurement, Record, Run, best_validation, distinct, read_scores
+from ssdvae.files import real_path
+from ssdvae.measurements import Measurement, read_scores
+from ssdvae.runs import Record, Run, best_validation, distinct
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def describe_data(data: str) -> str:
 
 def short_names(folders: Sequence[Path]) -> list[str]:
     """The ends of the paths, as short as they can be and still differ: a page tells no more than that."""
-    parts = [folder.resolve().parts for folder in folders]
+    parts = [real_path(folder).parts for folder in folders]
     for length in range(1, max(map(len, parts)) + 1):
         names = ["/".join(part[-length:]) for part in parts]
         if len(set(names)) == len(names):

@@ -26,6 +26,7 @@ from ssdvae.memory import peak_memory_mb
 from ssdvae.models.base import EventModel
 from ssdvae.models.flops import TRAINING
 from ssdvae.training.loop import new_accelerator, new_model, new_optimizer, train_steps
+from ssdvae.training.size import refuse_if_too_large
 
 SIDE, SECONDS = 2048, 0.5
 """The matrices of the comparison, and how long they are multiplied before each step."""
@@ -37,6 +38,7 @@ def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
     Evaluation comes first, so that the memory of training, which is more, is not counted as its own.
     """
     accelerator = new_accelerator(settings)
+    refuse_if_too_large(settings, settings.vocabulary, settings.frames, settings.batch, settings.events)
     words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(settings.vocabulary - 2))]
     counts = [settings.vocabulary // rank for rank in range(1, settings.vocabulary + 1)]
     names = [f"frame{i}" for i in range(settings.frames)]

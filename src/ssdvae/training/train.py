@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 import torch
 from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list
 
 from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.data.batches import mask_frames
@@ -22,9 +24,12 @@ from ssdvae.data.relations import Relation, read_relations
 from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.files import real_path
 from ssdvae.progress import SILENT, Advance, Progress, no_advance
-from ssdvae.runs import Run, State, validation_loss
+from ssdvae.runs import Run, State, judged_by
 from ssdvae.training.loop import Step, new_accelerator, new_model, new_optimizer, steps_per_epoch, train_steps
+from ssdvae.training.size import refuse_if_too_large
+from ssdvae.weights import check_finite
 
 log = logging.getLogger(__name__)
 
@@ -67,20 +72,19 @@ def train(corpus: Corpus, out: Path, settings: TrainSettings, progress: Progress
     """Train a model into a new run folder."""
     accelerator = new_accelerator(settings)
     run = Run(out)
-    run.refuse_if_there()
-    vectors = _read_vectors(corpus, settings)
-    settings = _with_width(settings, vectors)
-    if vectors is not None:
-        known, words = vectors.coverage, len(vectors.found)
-        if accelerator.is_main_process:
+    with _alone(run, accelerator, new=True):
+        vectors = _read_vectors(corpus, settings)
+        settings = _with_width(settings, vectors)
+        if vectors is not None and accelerator.is_main_process:
+            known, words = vectors.coverage, len(vectors.found)
             log.info(f"{known:.1%} of the {words:,} words have a vector in {settings.vectors}")
-    training = _Training(run, corpus, settings, accelerator, progress, vectors)
-    # All have looked before one writes.
-    accelerator.wait_for_everyone()
-    state = training.begin()
-    if accelerator.is_main_process:
-        run.create(settings, corpus.folder)
-    return training.run_to_end(state)
+        training = _Training(run, corpus, settings, accelerator, progress, vectors)
+        # All have looked before one writes.
+        accelerator.wait_for_everyone()
+        state = training.begin()
+        if accelerator.is_main_process:
+            run.create(settings, corpus.folder)
+        return training.run_to_end(state)
 
 
 def resume(folder: Path, corpus_folder: Path | None = None, progress: Progress = SILENT) -> Run:
@@ -88,19 +92,38 @@ def resume(folder: Path, corpus_folder: Path | None = None, progress: Progress =
     run = Run(folder)
     first_folder, settings = run.config()
     accelerator = new_accelerator(settings)
-    corpus = Corpus(corpus_folder or first_folder)
-    # A run that died before its first checkpoint starts again: its seed says how.
-    begun = run.checkpoint_path.is_file()
-    vectors = None if begun else _read_vectors(corpus, settings)
-    training = _Training(run, corpus, settings, accelerator, progress, vectors)
-    state = training.restore() if begun else training.begin()
-    if state.finished:
-        training.say(f"{folder} is finished: best perplexity {state.best:.2f} at step {state.best_step}")
+    if (state := run.state()).finished:
+        if accelerator.is_main_process:
+            best = "no validation was finite" if state.best is None else f"best perplexity {state.best:.6g}"
+            log.info(f"{folder} is finished: {best} at step {state.best_step}")
         return run
-    training.say(f"resuming {folder} after step {state.step}")
-    if accelerator.is_main_process:
-        run.rewind(state)
-    return training.run_to_end(state)
+    with _alone(run, accelerator, new=False):
+        corpus = Corpus(corpus_folder or first_folder)
+        # A run that died before its first checkpoint starts again: its seed says how.
+        begun = run.checkpoint_path.is_file()
+        vectors = None if begun else _read_vectors(corpus, settings)
+        training = _Training(run, corpus, settings, accelerator, progress, vectors)
+        state = training.restore() if begun else training.begin()
+        training.say(f"resuming {folder} after step {state.step}")
+        if accelerator.is_main_process:
+            run.rewind(state)
+        return training.run_to_end(state)
+
+
+@contextlib.contextmanager
+def _alone(run: Run, accelerator: Accelerator, new: bool) -> Iterator[None]:
+    """No other run trains into this folder. The main process holds it, and the others hear if it cannot."""
+    with contextlib.ExitStack() as stack:
+        problem: str | None = None
+        if accelerator.is_main_process:
+            try:
+                stack.enter_context(run.held(new))
+            except UserError as error:
+                problem = str(error)
+        (problem,) = broadcast_object_list([problem])
+        if problem is not None:
+            raise UserError(problem)
+        yield
 
 
 def _read_vectors(corpus: Corpus, settings: TrainSettings) -> Vectors | None:
@@ -126,7 +149,7 @@ def _relations(settings: TrainSettings) -> Sequence[Relation]:
 
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
     """The settings with the dimension of the word vectors decided, and paths that hold from any folder."""
-    paths = {name: path.resolve() for name, path in settings.values().items() if isinstance(path, Path)}
+    paths = {name: real_path(path) for name, path in settings.values().items() if isinstance(path, Path)}
     asked, width = settings.model_settings.embedding, settings.model_settings.word_width
     if vectors is not None:
         width = vectors.matrix.shape[1]
@@ -156,6 +179,9 @@ class _Training:
         self.advance: Advance = no_advance
         self.documents: Documents = corpus.split("train")
         self.valid: Documents = corpus.split("valid")
+        refuse_if_too_large(
+            settings, len(corpus.vocabulary), len(corpus.frames), len(self.documents), corpus.events
+        )
         self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors)
         self.optimizer = new_optimizer(self.model, settings)
         self.prepared, self.prepared_optimizer = accelerator.prepare(self.model, self.optimizer)
@@ -163,6 +189,7 @@ class _Training:
         self.last_step = settings.epochs * self.per_epoch
         self.validate_steps = settings.validate_steps or self.per_epoch
         self.tensorboard: Any = None
+        self.warned = False
 
     def say(self, message: str) -> None:
         """Once, whatever the number of processes."""
@@ -190,6 +217,8 @@ class _Training:
     def run_to_end(self, state: State) -> Run:
         if self.settings.tensorboard and self.accelerator.is_main_process:
             self.tensorboard = self._tensorboard(state)
+        count, device = self.accelerator.num_processes, self.accelerator.device.type
+        self.say(f"training in {count} process{'es' if count > 1 else ''} on {device}")
         clock = time.monotonic() - state.seconds
         saved = time.monotonic()
         steps = train_steps(
@@ -268,10 +297,11 @@ class _Training:
             processes=self.accelerator.num_processes,
             reduce=lambda tally: self.accelerator.reduce(tally.to(self.accelerator.device), "sum").cpu(),
         )
-        figure = validation_loss(scores)
-        if figure is None:
+        if (name := judged_by(scores)) is None:
             raise UserError("no event of the validation split has a known frame to judge by")
-        best = state.best is None or figure < state.best
+        figure = scores[name]
+        self._warn_if_useless(name, figure)
+        best = math.isfinite(figure) and (state.best is None or figure < state.best)
         if best:
             state.best, state.best_step, state.stale = figure, state.step, 0
         else:
@@ -280,10 +310,24 @@ class _Training:
         measured = {name: value for name, value in scores.items() if value is not None}
         record = self._record(state, {"split": "valid", **measured})
         self.say(_validation_line(record, means["loss"], best))
+        # All of them look, so that all of them stop.
+        check_finite(self.model.state_dict(), f"the run cannot go on after step {state.step}")
         if best and self.accelerator.is_main_process:
             self.model.save(self.run.folder, record)
         if state.stale >= self.settings.patience:
             self.say(f"no improvement in {state.stale} validations: stopping")
+
+    def _warn_if_useless(self, name: str, figure: float) -> None:
+        """Say once if the model does worse than one that knows nothing."""
+        frames = name == "frame_ppl"
+        size = len(self.corpus.frames if frames else self.corpus.vocabulary)
+        if figure <= size or self.warned or not self.accelerator.is_main_process:
+            return
+        self.warned = True
+        log.warning(
+            f"{name} {figure:.4g} on the validation split is worse than a guess among all {size:,} "
+            f"{'frames' if frames else 'words'}\nif it stays so, start again with a smaller --learning-rate"
+        )
 
     def _record(self, state: State, values: dict[str, Any]) -> dict[str, Any]:
         epoch = round(state.step / self.per_epoch, 4)
@@ -314,10 +358,15 @@ class _Training:
 def _validation_line(record: dict[str, Any], train_loss: float, best: bool) -> str:
     """What a person reads of a validation; the star marks the best so far."""
     perplexity, accuracy = record.get("ppl"), record.get("frame_accuracy")
-    figures = [] if perplexity is None else [f"ppl {perplexity:.2f}"]
-    figures += [f"bound {record['ppl_bound']:.2f}"] if "ppl_bound" in record else []
+    figures = [] if perplexity is None else [f"ppl {_short(perplexity)}"]
+    figures += [f"bound {_short(record['ppl_bound'])}"] if "ppl_bound" in record else []
     figures += [] if accuracy is None else [f"frames {accuracy:.1%}"]
     return (
         f"epoch {record['epoch']:g}  step {record['step']}  train loss {train_loss:.2f}"
         f"  valid {'  '.join(figures)}  {record['seconds']:.0f} s{'  *' if best else ''}"
     )
+
+
+def _short(figure: float) -> str:
+    """With two digits after the point, unless it has more before it than anybody reads."""
+    return f"{figure:.2f}" if figure < 1e7 else f"{figure:.3g}"

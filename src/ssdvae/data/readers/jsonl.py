@@ -18,6 +18,7 @@ from ssdvae.files import (
     open_text_for_writing,
     text_lines,
 )
+from ssdvae.records import to_json
 
 EXPECTED = "one JSON document on each line"
 
@@ -88,6 +89,6 @@ def write_records(path: AnyPath, records: Iterable[dict[str, Any]]) -> int:
     count = 0
     with atomic_write(path) as temporary, open_text_for_writing(temporary) as file:
         for record in records:
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            file.write(to_json(record, ensure_ascii=False) + "\n")
             count += 1
     return count

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.data.events import Document, Event, document_from_record
-from ssdvae.errors import DataError, Malformed, UserError, shorten
+from ssdvae.errors import DataError, Malformed, UserError, shorten, shorten_text
 from ssdvae.files import Report, open_bytes, text_lines
+from ssdvae.limits import LINE, Held
 
 # What a column means, and the names it may have, the most telling first: a table that has both
 # "document" and "id" is likely to number its events with the latter.
@@ -92,11 +93,6 @@ def _places(path: Path, names: Sequence[str], columns: Columns, needed: Sequence
     return places
 
 
-def shorten_text(text: str, width: int = 200) -> str:
-    """A list of names, short enough for a message."""
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
 def csv_rows(
     path: Path, report: Report, columns: Columns = COLUMNS, needed: Sequence[str] = NEEDED
 ) -> Iterator[Row]:
@@ -114,7 +110,7 @@ def _csv_cells(path: Path, report: Report) -> Iterator[tuple[int, list[str]]]:
     A cell in quotes may go on over many lines. So a quote mark that is never closed swallows good rows;
     these are given back and read again, and one bad line costs one line.
     """
-    lines = text_lines(path, report)
+    lines, row = text_lines(path, report), Held(path, "a row", LINE)
     given_back: deque[tuple[int, str]] = deque()
     taken: list[tuple[int, str]] = []
 
@@ -122,8 +118,10 @@ def _csv_cells(path: Path, report: Report) -> Iterator[tuple[int, list[str]]]:
         line = given_back.popleft() if given_back else next(lines, None)
         if line is None:
             return ""
+        if not taken:
+            row.begin(line[0])
         taken.append(line)
-        return line[1]
+        return row.add(line[1])
 
     delimiter, width = "", 0
     while text := take():

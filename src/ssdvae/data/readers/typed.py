@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import io
+from collections.abc import Iterator
 
 from ssdvae.data.events import Document, Event, event_from_text
 from ssdvae.errors import DataError, Malformed
+from ssdvae.files import HasLines, decode_line, lines_of
+from ssdvae.limits import LINE, Held
 
 
-def read_typed(lines: Iterable[str], name: str = "standard input") -> Iterator[Document]:
-    """The documents of some lines, numbered from 1."""
+class _Encoded:
+    """A stream of text, line by line in UTF-8; what it has given already is not given again."""
+
+    def __init__(self, file: io.TextIOBase) -> None:
+        self.file = file
+
+    def readline(self, size: int) -> bytes:
+        return self.file.readline(size).encode("utf-8", "surrogatepass")
+
+
+def read_typed(file: HasLines | io.TextIOBase, name: str = "standard input") -> Iterator[Document]:
+    """The documents of a stream, in UTF-8 if it is one of bytes, numbered from 1."""
+    lines = lines_of(_Encoded(file) if isinstance(file, io.TextIOBase) else file, name)
+    document = Held(name, "a document", LINE)
     events: list[Event] = []
     number = 1
-    for place, line in enumerate(lines, start=1):
+    for place, raw in lines:
+        line = decode_line(name, place, raw)
         if line.strip():
+            if not events:
+                document.begin(place)
             try:
-                events.append(event_from_text(line))
+                events.append(event_from_text(document.add(line)))
             except Malformed as error:
                 raise DataError(name, place, error.found, error.expected) from error
         elif events:

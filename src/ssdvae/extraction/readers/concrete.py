@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ssdvae.config import ExtractSettings
 from ssdvae.errors import DataError, Malformed, not_installed
 from ssdvae.extraction.parsed import Mention, Parsed, Raw
 from ssdvae.extraction.tree import NO_HEAD, Token, Tree
 from ssdvae.files import DAMAGE, Report, open_bytes, translate_os_errors
+from ssdvae.limits import WHOLE, read_whole
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 FRAME_PARSERS = ("framenet", "semafor", "fnparse")
 """Names in the tools whose situations are frames; those of others are events in other label sets."""
+
+BYTES_PER_PART = 16
+"""What a part of a communication (a token, a span, an edge) takes of a file, about."""
 
 Places = dict[tuple[str, int], Token]
 """Each token by its tokenization and its number there."""
@@ -43,19 +48,51 @@ def read(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]
         for count, (name, data) in enumerate(_members(path), start=1):
             yield Raw(name, path, count, data)
         return
-    with open_bytes(path) as file, _damage_explained(path):
-        data = file.read()
-    stream = io.BytesIO(data)
-    count = 0
-    while (begin := stream.tell()) < len(data):
-        count += 1
-        try:
-            communication = _communication(stream)
-        except Malformed as error:
-            # Where the next one begins is not known, so the rest of the file is lost with it.
-            report(DataError(path, count, error.found, error.expected, unit="communication"))
-            return
-        yield Raw(communication.id or f"{path.name}:{count}", path, count, data[begin : stream.tell()])
+    with translate_os_errors(path, "read"), open_bytes(path) as file, _damage_explained(path):
+        for count in itertools.count(1):
+            stream = _Bounded(file, path, count)
+            if not stream.left():
+                return
+            try:
+                communication = _communication(stream)
+            except Malformed as error:
+                # Where the next one begins is not known, so the rest of the file is lost with it.
+                report(DataError(path, count, error.found, error.expected, unit="communication"))
+                return
+            except DataError as error:
+                if error.line is None:
+                    raise  # about the file as a whole
+                report(error)
+                return
+            yield Raw(communication.id or f"{path.name}:{count}", path, count, bytes(stream.data))
+
+
+class _Bounded:
+    """The bytes of one communication, kept as they are read; no more of them than can be meant."""
+
+    def __init__(self, file: IO[bytes], path: Path, count: int) -> None:
+        self.file, self.path, self.count = file, path, count
+        self.data = bytearray()
+        self.ahead = b""
+        self.most = WHOLE.bytes
+
+    def left(self) -> bool:
+        """Whether the file goes on."""
+        self.ahead = self.ahead or self.file.read(1)
+        return bool(self.ahead)
+
+    def read(self, size: int) -> bytes:
+        # A damaged length may ask for anything: what it asks for is refused before it is read.
+        if len(self.data) + size > self.most:
+            raise WHOLE.error(self.path, self.count, "data", unit="communication")
+        found, self.ahead = self.ahead[:size], self.ahead[size:]
+        if len(found) < size:
+            try:
+                found += self.file.read(size - len(found))
+            except DAMAGE as error:
+                raise _damaged(self.path, error) from error
+        self.data += found
+        return found
 
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -65,12 +102,13 @@ def _members(path: Path) -> Iterator[tuple[str, bytes]]:
             with zipfile.ZipFile(path) as packed:
                 for entry in packed.infolist():
                     if not entry.is_dir():
-                        yield entry.filename, packed.read(entry)
+                        with packed.open(entry) as unpacked:
+                            yield entry.filename, read_whole(unpacked, path, f"the file {entry.filename!r}")
         else:
             with tarfile.open(path, "r:*") as archive:
                 for member in archive:
                     if member.isfile() and (file := archive.extractfile(member)) is not None:
-                        yield member.name, file.read()
+                        yield member.name, read_whole(file, path, f"the file {member.name!r}")
 
 
 @contextlib.contextmanager
@@ -78,20 +116,39 @@ def _damage_explained(path: Path) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, *DAMAGE) as error:
-        hint = "the file is cut short, damaged or misnamed: make or download it again"
-        found = f"data that cannot be read ({error})"
-        raise DataError(path, None, found, "Concrete communications", hint) from error
+        raise _damaged(path, error) from error
 
 
-def _communication(stream: io.BytesIO) -> Any:
+def _damaged(path: Path, error: Exception) -> DataError:
+    hint = "the file is cut short, damaged or misnamed: make or download it again"
+    found = f"data that cannot be read ({str(error) or type(error).__name__})"
+    return DataError(path, None, found, "Concrete communications", hint)
+
+
+def _communication(stream: io.BytesIO | _Bounded) -> Any:
     """The next communication of a stream."""
     from concrete.communication.ttypes import Communication
     from thrift.protocol.TCompactProtocol import TCompactProtocol
     from thrift.transport.TTransport import TFileObjectTransport
 
-    communication = Communication()
+    class Counting(TCompactProtocol):  # type: ignore[misc]  # thrift has no types
+        """An empty part takes a byte of the file and hundreds in memory: there is a limit to parts, too."""
+
+        parts = 0
+
+        def readStructBegin(self) -> None:  # noqa: N802  # thrift's name
+            self.parts += 1
+            if self.parts > most:
+                raise Malformed(f"more than {most:,} parts", f"fewer; or {WHOLE.doubled}")
+            super().readStructBegin()
+
+    communication, most = Communication(), WHOLE.bytes // BYTES_PER_PART
     try:
-        communication.read(TCompactProtocol(TFileObjectTransport(stream)))
+        communication.read(Counting(TFileObjectTransport(stream)))
+    except Malformed:
+        raise
+    except DataError:  # it says all there is to say
+        raise
     except Exception as error:  # bytes that are none of Thrift's make its reader fail in any way
         found = f"bytes that cannot be read ({type(error).__name__}: {error})"
         raise Malformed(found, "a Concrete communication") from error
@@ -100,12 +157,24 @@ def _communication(stream: io.BytesIO) -> Any:
     return communication
 
 
+def _part(thing: Any, *names: str) -> Any:
+    """A part of a part of something, of which Concrete says that it must be there."""
+    for name in names:
+        owner, thing = type(thing).__name__, getattr(thing, name)
+        if thing is None:
+            raise Malformed(f"a {owner} without {name}", "one, as Concrete requires it")
+    return thing
+
+
 def parse(raw: Raw, settings: ExtractSettings) -> Parsed:
     try:
-        communication = _communication(io.BytesIO(raw.content))
+        return _parsed(_communication(io.BytesIO(raw.content)), raw)
     except Malformed as error:
         found = f"{error.found} in {raw.id}"
         raise DataError(raw.path, raw.line, found, error.expected, unit="communication") from error
+
+
+def _parsed(communication: Any, raw: Raw) -> Parsed:
     text = communication.text or ""
     trees, places = [], Places()
     for section in communication.sectionList or []:
@@ -113,14 +182,14 @@ def parse(raw: Raw, settings: ExtractSettings) -> Parsed:
             if sentence.tokenization is not None:
                 tree = _tree(sentence.tokenization, text)
                 trees.append(tree)
-                identity = sentence.tokenization.uuid.uuidString
+                identity = _part(sentence.tokenization, "uuid", "uuidString")
                 places |= {(identity, place): token for place, token in enumerate(tree.tokens)}
     return Parsed(communication.id or raw.id, text, tuple(trees), tuple(_mentions(communication, places)))
 
 
 def _tree(tokenization: Any, text: str) -> Tree:
-    tokens = tokenization.tokenList.tokenList if tokenization.tokenList else []
-    places = {token.tokenIndex: place for place, token in enumerate(tokens)}
+    tokens = _part(tokenization.tokenList, "tokenList") if tokenization.tokenList else []
+    places = {_part(token, "tokenIndex"): place for place, token in enumerate(tokens)}
     pos, lemmas = _tags(tokenization, "POS"), _tags(tokenization, "LEMMA")
     heads, relations = [NO_HEAD] * len(tokens), [""] * len(tokens)
     for edge in _dependencies(tokenization):
@@ -135,8 +204,8 @@ def _tree(tokenization: Any, text: str) -> Tree:
             pos=pos.get(token.tokenIndex, ""),
             head=heads[place],
             relation=relations[place],
-            start=token.textSpan.start if token.textSpan else 0,
-            end=token.textSpan.ending if token.textSpan else 0,
+            start=_part(token.textSpan, "start") if token.textSpan else 0,
+            end=_part(token.textSpan, "ending") if token.textSpan else 0,
         )
         for place, token in enumerate(tokens)
     )
@@ -152,22 +221,22 @@ def _tags(tokenization: Any, kind: str) -> dict[int, str]:
 def _dependencies(tokenization: Any) -> list[Any]:
     """The edges of the parse to read: of a tool with several, the basic one, which is a tree."""
     parses = tokenization.dependencyParseList or []
-    basic = [parse for parse in parses if "basic" in parse.metadata.tool.lower()]
-    return list((basic or parses)[0].dependencyList) if parses else []
+    basic = [parse for parse in parses if "basic" in _part(parse, "metadata", "tool").lower()]
+    return list(_part((basic or parses)[0], "dependencyList")) if parses else []
 
 
 def _mentions(communication: Any, places: Places) -> Iterator[Mention]:
     """The frames of the situation mentions, at the tokens that evoke them."""
     for group in communication.situationMentionSetList or []:
-        if not any(name in group.metadata.tool.lower() for name in FRAME_PARSERS):
+        if not any(name in _part(group, "metadata", "tool").lower() for name in FRAME_PARSERS):
             continue
         for mention in group.mentionList or []:
             if mention.tokens is None or not mention.situationKind:
                 continue
-            identity = mention.tokens.tokenizationId.uuidString
+            identity = _part(mention.tokens, "tokenizationId", "uuidString")
             found = [
                 token
-                for i in mention.tokens.tokenIndexList
+                for i in _part(mention.tokens, "tokenIndexList")
                 if (token := places.get((identity, i))) is not None
             ]
             sure = mention.confidence is not None and 0 <= mention.confidence <= 1

@@ -15,6 +15,7 @@ from ssdvae.errors import DataError, not_installed, shorten
 from ssdvae.extraction.parsed import Parsed, Raw, spans_of
 from ssdvae.extraction.tree import NO_HEAD, Token, Tree
 from ssdvae.files import Report, text_lines
+from ssdvae.limits import LINE, Held
 
 COLUMNS = 10
 
@@ -31,24 +32,29 @@ def check(settings: ExtractSettings) -> None:
 
 def read(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]:
     """The documents of a file, as the lines of their sentences."""
+    document = Held(path, "a document")
     id, start, blocks = path.name, 1, list[Block]()
     for line, block in _blocks(path, report):
         name = _new_document(block)
         if name is not None:
+            document.begin(line)
             if blocks:
                 yield Raw(id, path, start, blocks)
             id, start, blocks = name or f"{path.name}:{line}", line, []
-        blocks.append((line, block))
+        blocks.append((line, document.add(block)))
     if blocks:
         yield Raw(id, path, start, blocks)
 
 
 def _blocks(path: Path, report: Report) -> Iterator[Block]:
+    sentence = Held(path, "a sentence", LINE)
     lines: list[str] = []
     number = 0
     for number, line in text_lines(path, report):
         if line.strip():
-            lines.append(line.rstrip("\r\n"))
+            if not lines:
+                sentence.begin(number)
+            lines.append(sentence.add(line.rstrip("\r\n")))
         elif lines:
             yield number - len(lines), "\n".join(lines)
             lines = []

@@ -19,14 +19,16 @@ from ssdvae.errors import DataError, UserError, not_installed, shorten
 from ssdvae.extraction.parsed import Parsed, Raw
 from ssdvae.extraction.tree import NO_HEAD, Token, Tree
 from ssdvae.files import Report, text_lines
+from ssdvae.limits import Held
 
 # Finding documents.
 
 
 def read_text(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]:
     """A file is a document."""
+    text = Held(path, "a text")
     try:
-        content = "".join(line for _, line in text_lines(path))
+        content = "".join(text.add(line) for _, line in text_lines(path))
     except DataError as error:
         report(error)
     else:
@@ -97,11 +99,13 @@ def read_wikiextractor(path: Path, settings: ExtractSettings, report: Report) ->
             else:
                 report(DataError(path, number, "no text", "an article of wikiextractor"))
         return
+    article = Held(path, "an article")
     start, id, title, lines = 0, "", "", list[str]()
     for number, line in text_lines(path, report):
         if line.startswith("<doc "):
             fields = {name: html.unescape(value) for name, value in re.findall(r'(\w+)="(.*?)"', line)}
             start, title, lines = number, fields.get("title", ""), []
+            article.begin(number)
             id = fields.get("id") or f"{path.name}:{number}"
         elif line.strip() == "</doc>" and start:
             # The title stands first and is no sentence. Blanks instead of it leave all places as they are.
@@ -110,7 +114,7 @@ def read_wikiextractor(path: Path, settings: ExtractSettings, report: Report) ->
             yield Raw(id, path, start, "".join(lines))
             start = 0
         elif start:
-            lines.append(line)
+            lines.append(article.add(line))
         elif line.strip():
             report(DataError(path, number, shorten(line), "<doc …>, an article of wikiextractor"))
             return
