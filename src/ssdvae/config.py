@@ -164,7 +164,7 @@ class ModelSettings(Settings):
 
     model: str = setting(
         "ssdvae",
-        "which model: ssdvae, rnnlm, rnnlm-role or haqae; or, for frames alone, rnnlm-classifier or "
+        "which model: ssdvae, planner, rnnlm, rnnlm-role or haqae; or, for frames alone, rnnlm-classifier or "
         "rnnlm-role-classifier",
     )
     embedding: int | None = setting(None, "width of the word vectors; by default that of --vectors, else 300")
@@ -221,6 +221,28 @@ class ModelSettings(Settings):
     revive: bool = setting(False, "put the dead codes of haqae beside living ones")
     dropout: float = setting(0.15, "share of the last states that a frame classifier drops in training")
 
+    # The language models: rnnlm, rnnlm-role and planner.
+    past_vector: int = setting(
+        0, "width of a vector of the events so far, in the output layer of a language model; 0 is none"
+    )
+    state_dropout: float = setting(
+        0.0, "share of the word vectors and states that a language model drops in training"
+    )
+
+    # The planner.
+    mixture: Literal["head", "event"] = setting(
+        "head", "what planner sums over frames: p(head) alone, or p(head and arguments)"
+    )
+    candidates: int = setting(
+        8, "frames of a head that planner gives a weight of their own, the most frequent ones, at most"
+    )
+    frame_vectors: Literal["heads", "random"] = setting(
+        "heads", "where planner's frame vectors start: at the mean vector of their heads, or anywhere"
+    )
+    label_weight: float = setting(
+        1.0, "weight of the observed frames in planner's loss; 1 is −log p(words, observed frames)"
+    )
+
     @property
     def word_width(self) -> int:
         """The width of the word vectors; without any given, that of the paper's."""
@@ -237,16 +259,18 @@ class ModelSettings(Settings):
             "codes",
             "code_width",
             "prior_rank",
+            "candidates",
         ):
             self._check(name, getattr(self, name) >= 1, "at least 1")
         self._check("embedding", self.embedding is None or self.embedding >= 1, "at least 1")
         self._check("temperature", self.temperature > 0, "a number above 0")
-        for name in ("kl_weight", "free_nats"):
+        for name in ("kl_weight", "free_nats", "past_vector", "label_weight"):
             self._check(name, getattr(self, name) >= 0, "0 or more")
         self._check("kl_warmup", 0 <= self.kl_warmup <= 1, "a share from 0 to 1")
         self._check("sampled_words", self.sampled_words >= 0, "0 (all words) or more")
         self._check("foresight", 0 <= self.foresight <= 1, "a share from 0 to 1")
-        self._check("dropout", 0 <= self.dropout < 1, "a share from 0 to 1")
+        for name in ("dropout", "state_dropout"):
+            self._check(name, 0 <= getattr(self, name) < 1, "a share from 0 to 1")
 
 
 @dataclass(frozen=True, kw_only=True)

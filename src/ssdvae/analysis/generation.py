@@ -22,7 +22,7 @@ from ssdvae.data.batches import Batch, Noise, generator, in_order
 from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
-from ssdvae.models.decoder import Plan
+from ssdvae.models.decoder import Plan, State
 from ssdvae.models.latent import Sampler, exact, mode
 
 
@@ -124,7 +124,7 @@ def _plan(
     return plan
 
 
-def _draw(model: EventModel, sampler: Sampler, noise: Noise, plan: Plan, state: Tensor) -> Plan:
+def _draw(model: EventModel, sampler: Sampler, noise: Noise, plan: Plan, state: State) -> Plan:
     return model.foreseen(plan, state, sampler, noise)
 
 
@@ -146,7 +146,7 @@ def _write(
     settings: GenerateSettings,
     seed: Batch,
     plan: Plan,
-    draw: Callable[[Plan, Tensor], Plan],
+    draw: Callable[[Plan, State], Plan],
     choose: Choose,
 ) -> Written:
     """The words of each script, one after another; ``draw`` adds frames that wait for the words before."""
@@ -165,7 +165,7 @@ def _write(
                 raise UserError("no word is left that would repeat no event: let the script be shorter")
             rows, word = choose(log_p, total)
             total = total[rows] + log_p[rows, word]
-            state, plan, tokens = state[:, rows].contiguous(), plan.rows(rows), tokens[rows]
+            state, plan, tokens = state.rows(rows), plan.rows(rows), tokens[rows]
             words = torch.cat([words[rows], word[:, None]], dim=1)
         _, state = model.next_word(state, plan, words[:, -1], 4)
         plan = plan.after(1)

@@ -23,7 +23,7 @@ from ssdvae.data.files import atomic_write
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
 from ssdvae.models.card import model_card
-from ssdvae.models.decoder import Decoder, Plan, TiedLinear
+from ssdvae.models.decoder import Decoder, Plan, State, TiedLinear
 from ssdvae.models.latent import Sampler, SoftClusters, training_sampler
 from ssdvae.models.output import linear_cross_entropy
 from ssdvae.models.recurrent import WordReader, full_precision
@@ -121,7 +121,7 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         mask = torch.ones(size, 0, dtype=torch.bool, device=self.device)
         return Plan(self.speaker.w_out.weight.new_zeros(size, 0, 0), mask)
 
-    def foreseen(self, plan: Plan, state: Float[Tensor, "L B h"], sampler: Sampler, noise: Noise) -> Plan:
+    def foreseen(self, plan: Plan, state: State, sampler: Sampler, noise: Noise) -> Plan:
         """The plan with the variable of its event, where that had to wait for the words before."""
         return plan
 
@@ -140,8 +140,13 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         """The latent variables of each document; None for a model that has none."""
         return None
 
-    def start_from(self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]) -> None:
-        """What a model takes from the observed frames of the training split before the first step."""
+    def start_from(
+        self,
+        heads: Int[Tensor, "N M"],
+        observed: Int[Tensor, "N M"],
+        relations: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """What a model takes from the verbs and the observed frames of the training split beforehand."""
         return
 
     def after_step(self, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:
@@ -168,7 +173,8 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         noise: Noise | None = None,
     ) -> Float[Tensor, "B M 4"]:
         """log p(w_t | plan, w_<t), 0 at padding; ``inputs`` are the words as the reader gives them."""
-        reading = self.speaker(self.reader(batch.tokens) if inputs is None else inputs, plan)
+        inputs = self.reader(batch.tokens) if inputs is None else inputs
+        reading = self.speaker(inputs, plan, noise if self.training else None)
         return self.likelihood(reading.joined, batch, noise)
 
     def likelihood(
@@ -188,29 +194,30 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         """How likely each word is drawn in a step of training that looks at some of them."""
         return chances(self.vocabulary.counts, self.config.sampled_words)
 
-    def begin(self, batch: Batch, plan: Plan) -> Float[Tensor, "L B h"]:
+    def begin(self, batch: Batch, plan: Plan) -> State:
         """The decoder's state after the events of a batch without padding."""
         if not batch.mask.shape[1]:
             return self.speaker.start(plan)
-        state: Tensor = self.speaker(self.reader(batch.tokens), plan).state
+        state: State = self.speaker(self.reader(batch.tokens), plan).state
         return state
 
     def next_word(
-        self, state: Float[Tensor, "L B h"], plan: Plan, words: Int[Tensor, " B"] | None, place: int
-    ) -> tuple[Float[Tensor, "B V"], Float[Tensor, "L B h"]]:
+        self, state: State, plan: Plan, words: Int[Tensor, " B"] | None, place: int
+    ) -> tuple[Float[Tensor, "B V"], State]:
         """Read one place of the event of the plan; returns log p(the next word) and the state.
 
         Place 0 is the separator (no words), 1 the verb, 2 the subject, 3 the object, 4 the modifier.
         """
-        logits, state = self.speaker.step(self.reader.one(words, place, len(plan.mask)), state, plan)
-        return full_precision(logits).log_softmax(-1), state
+        vectors = self.reader.one(words, place, len(plan.mask))
+        speaking, state = self.speaker.step(vectors, state, plan, place)
+        return full_precision(self.speaker.logits(speaking, plan)).log_softmax(-1), state
 
     def continuations(
         self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E 4"]
     ) -> Float[Tensor, "B O"]:
         """log p(option | seed, plan). The seed is read once for all of its options."""
         rows = torch.arange(len(options), device=options.device).repeat_interleave(options.shape[1])
-        state, tokens = self.begin(seeds, plan)[:, rows].contiguous(), options.flatten(0, 1)
+        state, tokens = self.begin(seeds, plan).rows(rows), options.flatten(0, 1)
         later = plan.rows(rows).after(seeds.mask.shape[1])
         joined = self.speaker.read(self.reader(tokens), state, later).joined
         scored = Batch.of_words(tokens)

@@ -14,7 +14,7 @@ class RNNLM(EventModel):
 
     def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)
-        self.decoder = Decoder(config, self.reader)
+        self.decoder = Decoder(config, self.reader, past=config.past_vector)
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
         log_p = self.bounds(batch, 1, noise)[0]

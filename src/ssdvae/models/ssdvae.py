@@ -13,7 +13,7 @@ from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
-from ssdvae.models.decoder import GuidedDecoder, Plan
+from ssdvae.models.decoder import GuidedDecoder, Plan, State
 from ssdvae.models.encoder import Encoder
 from ssdvae.models.latent import (
     Elbo,
@@ -84,7 +84,12 @@ class SSDVAE(EventModel):
             ends, sample = ends.detach(), sample.detach()
         return words.sum(2), self.prior(sample, ends)
 
-    def start_from(self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]) -> None:
+    def start_from(
+        self,
+        heads: Int[Tensor, "N M"],
+        observed: Int[Tensor, "N M"],
+        relations: Sequence[Mapping[str, Any]],
+    ) -> None:
         self.prior.start_from(observed, relations_between(relations, self.frames))
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
@@ -119,11 +124,11 @@ class SSDVAE(EventModel):
             samples.append(sampler(self.prior.next(samples[-1]), noise))
         return self._planned(torch.stack(samples, dim=1))
 
-    def foreseen(self, plan: Plan, state: Float[Tensor, "L B h"], sampler: Sampler, noise: Noise) -> Plan:
+    def foreseen(self, plan: Plan, state: State, sampler: Sampler, noise: Noise) -> Plan:
         if plan.event < plan.mask.shape[1]:
             return plan
         # Only a prior that waits for the words comes here, and these are all in the state.
-        sample = sampler(self.prior.next(state[-1]), noise)
+        sample = sampler(self.prior.next(state.layers[-1]), noise)
         new = self._planned(sample[:, None])
         assert plan.frames is not None
         assert new.frames is not None

@@ -165,7 +165,8 @@ class _Training:
     def begin(self) -> State:
         """A run before its first step, with what its model takes from the frames that it will observe."""
         observed = hide(self.documents, self.settings.observe, self.settings.seed)
-        self.model.start_from(torch.from_numpy(observed).long(), _relations(self.settings))
+        heads = torch.from_numpy(self.documents.tokens[..., 0]).long()
+        self.model.start_from(heads, torch.from_numpy(observed).long(), _relations(self.settings))
         return State(corpus=self.corpus.fingerprint)
 
     def restore(self) -> State:
