@@ -34,6 +34,7 @@ def toy_model(name: str = "ssdvae", frames: int = FRAMES, **settings: Any) -> Ev
             "latents": 3,
             "codes": 4,
             "code_width": 5,
+            "candidates": 2,
             **settings,
         },
     )
@@ -42,6 +43,8 @@ def toy_model(name: str = "ssdvae", frames: int = FRAMES, **settings: Any) -> Ev
         Vocabulary(words, [1] * WORDS),
         Inventory([f"Frame{i}" for i in range(frames)], [1] * frames),
     )
+    # Some heads have been seen with some frames.
+    model.start_from(torch.randint(0, WORDS, (8, 3)), torch.randint(0, frames, (8, 3)), [])
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     return model.double().eval()

@@ -6,11 +6,13 @@ from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.classifier import RNNLMClassifier, RNNLMRoleClassifier
 from ssdvae.models.haqae import HAQAE
+from ssdvae.models.planner import Planner
 from ssdvae.models.rnnlm import RNNLM, RNNLMRole
 from ssdvae.models.ssdvae import SSDVAE
 
 MODELS: dict[str, type[EventModel]] = {
     "ssdvae": SSDVAE,
+    "planner": Planner,
     "rnnlm": RNNLM,
     "rnnlm-role": RNNLMRole,
     "haqae": HAQAE,

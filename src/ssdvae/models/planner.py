@@ -1,0 +1,179 @@
+"""Planner: a language model of events that sums over frames, exactly (``planner_decoder`` has the maths).
+
+All that it says is a function of words already read: the likelihood is exact, there is nothing to sample, and
+a mistake about the frame of one event does no harm to that of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from ssdvae.config import ModelSettings
+from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.vocabulary import Inventory, Vocabulary
+from ssdvae.models.base import Beliefs, EventModel, Loss
+from ssdvae.models.decoder import Plan, State
+from ssdvae.models.latent import Sampler
+from ssdvae.models.mixture import Scored
+from ssdvae.models.planner_decoder import PlannerDecoder
+from ssdvae.models.sampled import draw
+
+
+class Planner(EventModel):
+    """p(words, frames), where a plan names the frames that are given, and −1 where one is left open."""
+
+    decoder: PlannerDecoder
+
+    def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
+        super().__init__(config, vocabulary, frames)
+        self.decoder = PlannerDecoder(config, self.reader, len(frames), vocabulary.unknown)
+
+    @property
+    def latent_shape(self) -> tuple[int, int]:
+        return 1, len(self.frames)
+
+    def flops(self, documents: int, events: int, chains: int = 1) -> int:
+        return self.decoder.flops(documents, events, 0)
+
+    def start_from(
+        self,
+        heads: Int[Tensor, "N M"],
+        observed: Int[Tensor, "N M"],
+        relations: Sequence[Mapping[str, Any]],
+    ) -> None:
+        seen = observed >= 0
+        if seen.any():
+            vectors = self.reader.words.weight if self.config.frame_vectors == "heads" else None
+            self.decoder.start_from(heads[seen], observed[seen], vectors)
+
+    def forward(self, batch: Batch, noise: Noise) -> Loss:
+        """−log p(words) − λ log r(observed frames), which at λ = 1 is −log p(words, observed frames)."""
+        scored = self._score(batch, self._open(batch), noise)
+        log_p = to_places(scored.marginal(), batch.mask).sum(1)
+        frame_nll = -_told(scored, batch).sum(1)
+        loss = self.config.label_weight * frame_nll - log_p
+        return Loss(loss, {"reconstruction": log_p, "frame_nll": frame_nll})
+
+    def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
+        """One row: log p(words, observed frames), exactly."""
+        scored = self._score(batch, self._open(batch))
+        words = to_places(scored.marginal(), batch.mask)
+        return (words + _told(scored, batch)).sum(1)[None]
+
+    def infer(self, batch: Batch) -> Beliefs:
+        """r(f | words up to the end of the event), exactly; what is observed is certain.
+
+        Where the mixture is at the head, the arguments say nothing of the frame that the head has not said.
+        """
+        log_r = self._score(batch, self._open(batch)).posterior()
+        observed = batch.observed[batch.mask][:, None]
+        every = torch.arange(log_r.shape[-1], device=log_r.device)
+        certain = torch.zeros_like(log_r).masked_fill(every != observed, -torch.inf)
+        return Beliefs(to_places(certain.where(observed >= 0, log_r), batch.mask), batch.mask)
+
+    def foretell(self, batch: Batch) -> Float[Tensor, "B M F"]:
+        """log p(f_m | the events before), before any word of event m is read; 0 at padding."""
+        return to_places(self._score(batch, self._open(batch)).log_frames, batch.mask)
+
+    def log_probs(
+        self,
+        batch: Batch,
+        plan: Plan,
+        inputs: Float[Tensor, "B M 5 d"] | None = None,
+        noise: Noise | None = None,
+    ) -> Float[Tensor, "B M 4"]:
+        return self._log_probs(batch, plan, self.decoder.start(plan))
+
+    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
+        return self.log_probs(batch, replace(self._open(batch), frames=batch.observed))
+
+    def continuations(
+        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E 4"]
+    ) -> Float[Tensor, "B O"]:
+        rows = torch.arange(len(options), device=options.device).repeat_interleave(options.shape[1])
+        later, state = plan.rows(rows).after(seeds.mask.shape[1]), self.begin(seeds, plan).rows(rows)
+        words = Batch.of_words(options.flatten(0, 1))
+        return self._log_probs(words, later, state).sum((1, 2)).view(options.shape[:2])
+
+    def _log_probs(self, batch: Batch, plan: Plan, state: State) -> Float[Tensor, "B M 4"]:
+        assert plan.frames is not None
+        given = plan.frames[:, plan.event : plan.event + batch.mask.shape[1]][batch.mask]
+        return to_places(self._score(batch, plan, state=state).words(given), batch.mask)
+
+    def _score(
+        self, batch: Batch, plan: Plan, noise: Noise | None = None, state: State | None = None
+    ) -> Scored:
+        """The real events of a batch, one row each; after a state, or from the start."""
+        noise, drawn = noise if self.training else None, None
+        if noise is not None and self.config.sampled_words:
+            drawn = draw(self.word_chances, noise.generator)
+        state = self.decoder.start(plan) if state is None else state
+        reading = self.decoder.read(self.reader(batch.tokens), state, plan, noise)
+        states, joined, words = (x[batch.mask] for x in (reading.states, reading.joined, batch.tokens))
+        return self.decoder.score(states[:, 0], joined, words, drawn)
+
+    # Word by word.
+
+    def plan(
+        self,
+        batch: Batch,
+        observed: Int[Tensor, "B N"],
+        chain: Bool[Tensor, "B N"],
+        sampler: Sampler,
+        noise: Noise,
+    ) -> Plan:
+        """The frames of events that were read; of those to come, what is observed, and the others open."""
+        read = batch.mask.shape[1]
+        log_r = self.infer(replace(batch, observed=observed[:, :read])).log_q
+        drawn = [sampler(log_r[:, event], noise).argmax(-1) for event in range(read)]
+        frames = torch.cat([torch.stack(drawn, dim=1), observed[:, read:]], dim=1)
+        return self._plan(frames, chain)
+
+    def imagined(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
+        frames = torch.full((size, events), -1, device=self.device)
+        return self._plan(frames, frames < 0)
+
+    def foreseen(self, plan: Plan, state: State, sampler: Sampler, noise: Noise) -> Plan:
+        """The frame of the next event, where it is open, from p(f | h)."""
+        assert plan.frames is not None
+        separator = self.reader.one(None, 0, len(plan.mask))
+        speaking, _ = self.decoder.step(separator, state, plan, 0)
+        drawn = sampler(self.decoder.log_frames(speaking), noise).argmax(-1)
+        frames = plan.frames.clone()
+        frames[:, plan.event] = drawn.where(frames[:, plan.event] < 0, frames[:, plan.event])
+        return replace(plan, frames=frames)
+
+    def next_word(
+        self, state: State, plan: Plan, words: Int[Tensor, " B"] | None, place: int
+    ) -> tuple[Float[Tensor, "B V"], State]:
+        assert plan.frames is not None
+        vectors = self.reader.one(words, place, len(plan.mask))
+        speaking, after = self.decoder.step(vectors, state, plan, place)
+        return self.decoder.next_word(speaking, after, plan.frames[:, plan.event], words, place)
+
+    def _open(self, batch: Batch) -> Plan:
+        """A plan that leaves all frames open."""
+        return self._plan(torch.full_like(batch.observed, -1), batch.mask)
+
+    def _plan(self, frames: Int[Tensor, "B N"], mask: Bool[Tensor, "B N"]) -> Plan:
+        vectors = self.decoder.frame_vectors.new_zeros(*mask.shape, 0)
+        return Plan(vectors, mask, frames.masked_fill(~mask, -1))
+
+
+def _told(scored: Scored, batch: Batch) -> Float[Tensor, "B M"]:
+    """log r of the observed frames; 0 where none is."""
+    observed = batch.observed[batch.mask]
+    log_r = scored.posterior().gather(1, observed.clamp_min(0)[:, None])[:, 0]
+    return to_places(log_r.masked_fill(observed < 0, 0), batch.mask)
+
+
+def to_places(values: Float[Tensor, "N *shape"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B M *shape"]:
+    """The rows of real events to their places; 0 at padding."""
+    empty = values.new_zeros(*mask.shape, *values.shape[1:])
+    return empty.masked_scatter(mask.view(*mask.shape, *[1] * (values.dim() - 1)), values)
