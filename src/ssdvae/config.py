@@ -228,6 +228,12 @@ class ModelSettings(Settings):
     state_dropout: float = setting(
         0.0, "share of the word vectors and states that a language model drops in training"
     )
+    contrast: float = setting(
+        0.0,
+        "weight of telling the true continuation of a first event from those of other documents, in the "
+        "training of a language model; then the last weights are kept, not those of the best perplexity",
+    )
+    contrast_group: int = setting(4, "documents whose continuations are compared with each other")
 
     # The planner.
     mixture: Literal["head", "event"] = setting(
@@ -264,10 +270,11 @@ class ModelSettings(Settings):
             self._check(name, getattr(self, name) >= 1, "at least 1")
         self._check("embedding", self.embedding is None or self.embedding >= 1, "at least 1")
         self._check("temperature", self.temperature > 0, "a number above 0")
-        for name in ("kl_weight", "free_nats", "past_vector", "label_weight"):
+        for name in ("kl_weight", "free_nats", "past_vector", "label_weight", "contrast"):
             self._check(name, getattr(self, name) >= 0, "0 or more")
         self._check("kl_warmup", 0 <= self.kl_warmup <= 1, "a share from 0 to 1")
         self._check("sampled_words", self.sampled_words >= 0, "0 (all words) or more")
+        self._check("contrast_group", self.contrast_group >= 3, "at least 3")
         self._check("foresight", 0 <= self.foresight <= 1, "a share from 0 to 1")
         for name in ("dropout", "state_dropout"):
             self._check(name, 0 <= getattr(self, name) < 1, "a share from 0 to 1")
@@ -283,6 +290,9 @@ class TrainSettings(ModelSettings):
     )
     relations: Path | None = setting(
         None, "JSON list of relations between frames, for --prior framenet; by default from NLTK's FrameNet"
+    )
+    init: Path | None = setting(
+        None, "a run, or a saved model, whose weights training begins with: fine-tuning"
     )
     batch: int = setting(100, "documents per step, over all processes")
     learning_rate: float = setting(1e-3, "step size of Adam")

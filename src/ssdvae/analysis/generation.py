@@ -30,7 +30,7 @@ from ssdvae.models.latent import Sampler, exact, mode
 class ScriptEvent:
     """An event with the frame that it was made from, and the one inferred when the script is read again.
 
-    Both are None in a model without frames.
+    Both are None in a model without frames, and the first in one that sums over all frames.
     """
 
     event: Event
@@ -185,7 +185,9 @@ def _scripts(model: EventModel, seed: Sequence[Event], written: Written) -> list
     else:
         events = [
             tuple(
-                ScriptEvent(read.event, model.frames.name(frame), read.frame, read.probability)
+                ScriptEvent(
+                    read.event, None if frame < 0 else model.frames.name(frame), read.frame, read.probability
+                )
                 for read, frame in zip(document.events, planned, strict=True)
             )
             for document, planned in zip(infer_documents(model, documents), frames.tolist(), strict=True)

@@ -221,7 +221,9 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         later = plan.rows(rows).after(seeds.mask.shape[1])
         joined = self.speaker.read(self.reader(tokens), state, later).joined
         scored = Batch.of_words(tokens)
-        return log_likelihood(self.speaker.w_out, joined, scored).sum((1, 2)).view(options.shape[:2])
+        # In training they are compared with each other, and do not weigh the same.
+        log_p = log_likelihood(self.speaker.w_out, joined, scored, alike=False)
+        return log_p.sum((1, 2)).view(options.shape[:2])
 
     @property
     def speaker(self) -> Decoder:
@@ -315,14 +317,16 @@ def log_likelihood(
     joined: Float[Tensor, "B M 4 e"],
     batch: Batch,
     drawn: Drawn | None = None,
+    alike: bool = True,
 ) -> Float[Tensor, "B M 4"]:
     """log softmax(output(joined))[word], computed only at real words; 0 at padding.
 
-    With ``drawn``, the sum over all words is estimated by that over some.
+    With ``drawn``, the sum over all words is estimated by that over some; ``alike`` is as in
+    ``linear_cross_entropy``.
     """
     rows, words = joined[batch.mask].flatten(0, 1), batch.tokens[batch.mask].flatten()
     if drawn is None:
-        nll = linear_cross_entropy(rows, output.weight, output.bias, words)
+        nll = linear_cross_entropy(rows, output.weight, output.bias, words, alike)
     else:
         nll = sampled_cross_entropy(rows, output.weight, output.bias, words, drawn)
     return nll.new_zeros(batch.tokens.shape).masked_scatter(batch.mask[..., None], -nll)

@@ -11,8 +11,8 @@ zero. Pairs of a head and a candidate are few, so the sums over all words are sp
 
     ρ_f = κ_f + Σ_{v: f is a candidate of v} p_0(v | h) (exp(b_fv) − κ_f)
 
-p_0 is normalised before it is summed and κ_f stands beside the sum, so that no frame's ρ_f underflows, however
-improbable all of its heads are beside the likeliest word.
+p_0 is normalised before it is summed and κ_f stands beside the sum, so that no ρ_f underflows, however
+improbable all heads of the frame are beside the likeliest word.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Support:
     @cached_property
     def words(self) -> Int[Tensor, " U"]:
         """Those that have candidates."""
-        return self.pairs[0].unique()
+        words: Tensor = torch.unique(self.pairs[0])
+        return words
 
     def reach(self, p0: Float[Tensor, "N U"]) -> Float[Tensor, "N F"]:
         """ρ, from the probabilities of ``words``."""
@@ -117,7 +118,7 @@ def candidates(
     heads: Int[Tensor, " N"], frames: Int[Tensor, " N"], words: int, most: int
 ) -> tuple[Int[Tensor, "V D"], Float[Tensor, "V D"]]:
     """The most frequent frames of each head, from the left, and how often they were seen together."""
-    pairs, counts = torch.stack([heads, frames]).unique(dim=1, return_counts=True)
+    pairs, counts = torch.unique(torch.stack([heads, frames]), dim=1, return_counts=True)
     order = counts.argsort(descending=True, stable=True)
     order = order[pairs[0, order].argsort(stable=True)]
     (head, frame), count = pairs[:, order], counts[order]

@@ -49,9 +49,7 @@ def linear_cross_entropy(
 
 class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor, target: Tensor, alike: bool
-    ) -> Tensor:
+    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor, target: Tensor, alike: bool) -> Tensor:
         ctx.save_for_backward(rows, weight, bias, target)
         ctx.gradients = _Gradients(rows, weight, bias, target) if alike else None
         return _nll(rows, weight, bias, target, ctx.gradients)
@@ -153,5 +151,7 @@ def log_partition(
     Each row has a gradient of its own here, so in training the logits are held: of few rows, the heads.
     """
     if torch.is_grad_enabled():
-        return full_precision(functional.linear(rows, weight.to(rows.dtype), bias.to(rows.dtype))).logsumexp(-1)
+        return full_precision(functional.linear(rows, weight.to(rows.dtype), bias.to(rows.dtype))).logsumexp(
+            -1
+        )
     return _nll(rows, weight, bias, some, None) + target_logits(rows, weight, bias, some)

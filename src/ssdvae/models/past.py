@@ -30,7 +30,7 @@ class PastVector(nn.Module):
     def before(
         self, ends: Float[Tensor, "B M h"], sums: Float[Tensor, "B K"]
     ) -> tuple[Float[Tensor, "B M K"], Float[Tensor, "B K"]]:
-        """The sum of the vectors before each event, and that after the last; ``sums`` came before them all."""
+        """The sum of the vectors before each event, and after the last; ``sums`` came before them all."""
         running = torch.cat([sums[:, None], self.vectors(ends)], dim=1).cumsum(1)
         return running[:, :-1], running[:, -1]
 
@@ -38,7 +38,7 @@ class PastVector(nn.Module):
         """What each slot is told; ``first`` is the place in the document of the first of the M events."""
         events = torch.arange(first, first + sums.shape[1], device=sums.device).clamp_min(1)
         told: Tensor = self.look(sums / events[:, None])
-        return told.unflatten(-1, (4, -1))
+        return told.view(*sums.shape[:2], 4, -1)
 
     def flops(self, events: int) -> int:
         return linear_flops(self.write, events) + linear_flops(self.look, events)

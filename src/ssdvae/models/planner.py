@@ -18,6 +18,7 @@ from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
+from ssdvae.models.contrast import contrasted
 from ssdvae.models.decoder import Plan, State
 from ssdvae.models.latent import Sampler
 from ssdvae.models.mixture import Scored
@@ -58,7 +59,8 @@ class Planner(EventModel):
         log_p = to_places(scored.marginal(), batch.mask).sum(1)
         frame_nll = -_told(scored, batch).sum(1)
         loss = self.config.label_weight * frame_nll - log_p
-        return Loss(loss, {"reconstruction": log_p, "frame_nll": frame_nll})
+        terms = {"reconstruction": log_p, "frame_nll": frame_nll}
+        return contrasted(self, batch, Loss(loss, terms))
 
     def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
         """One row: log p(words, observed frames), exactly."""
@@ -113,10 +115,11 @@ class Planner(EventModel):
         noise, drawn = noise if self.training else None, None
         if noise is not None and self.config.sampled_words:
             drawn = draw(self.word_chances, noise.generator)
-        state = self.decoder.start(plan) if state is None else state
-        reading = self.decoder.read(self.reader(batch.tokens), state, plan, noise)
+        start = self.decoder.start(plan) if state is None else state
+        reading = self.decoder.read(self.reader(batch.tokens), start, plan, noise)
         states, joined, words = (x[batch.mask] for x in (reading.states, reading.joined, batch.tokens))
-        return self.decoder.score(states[:, 0], joined, words, drawn)
+        # Continuations are compared with each other; in training they do not weigh the same.
+        return self.decoder.score(states[:, 0], joined, words, drawn, alike=state is None)
 
     # Word by word.
 
@@ -128,7 +131,10 @@ class Planner(EventModel):
         sampler: Sampler,
         noise: Noise,
     ) -> Plan:
-        """The frames of events that were read; of those to come, what is observed, and the others open."""
+        """The frames of events that were read; of those to come, what is observed, and the others open.
+
+        What is open is summed over, so that continuations have their exact probability.
+        """
         read = batch.mask.shape[1]
         log_r = self.infer(replace(batch, observed=observed[:, :read])).log_q
         drawn = [sampler(log_r[:, event], noise).argmax(-1) for event in range(read)]
@@ -138,16 +144,6 @@ class Planner(EventModel):
     def imagined(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
         frames = torch.full((size, events), -1, device=self.device)
         return self._plan(frames, frames < 0)
-
-    def foreseen(self, plan: Plan, state: State, sampler: Sampler, noise: Noise) -> Plan:
-        """The frame of the next event, where it is open, from p(f | h)."""
-        assert plan.frames is not None
-        separator = self.reader.one(None, 0, len(plan.mask))
-        speaking, _ = self.decoder.step(separator, state, plan, 0)
-        drawn = sampler(self.decoder.log_frames(speaking), noise).argmax(-1)
-        frames = plan.frames.clone()
-        frames[:, plan.event] = drawn.where(frames[:, plan.event] < 0, frames[:, plan.event])
-        return replace(plan, frames=frames)
 
     def next_word(
         self, state: State, plan: Plan, words: Int[Tensor, " B"] | None, place: int

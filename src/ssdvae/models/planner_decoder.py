@@ -1,17 +1,17 @@
-"""The decoder of the planner: frames that are foreseen, reweigh the head of an event, and guide its arguments.
+"""The planner's decoder: frames that are foreseen, reweigh the head of an event, and guide its arguments.
 
     p(f | h)          = softmax(E^F Q h + b)                         what will happen next
     p(v | h)          = Σ_f p(f | h) p(v | f, h)                     the head of the event (``mixture``)
     r(f | h, v)       = p(f, v | h) / p(v | h)                       what happened, now that the head is read
-    p(a_s | h, v, …)  = softmax(W_out (z_s + U_s Σ_f r_f E^F_f))     its arguments, each after the words before
+    p(a_s | h, v, …)  = softmax(W_out (z_s + U_s Σ_f r_f E^F_f))     its arguments, given the words before
 
 h is the state before the event, z_s that before slot s. With the mixture over the whole event, the arguments
 depend on the frame itself and are summed too, and r reads them:
 
     p(v, a | h)       = Σ_f p(f, v | h) Π_s p(a_s | f, h, v, a_<s)   softmax(W_out (z_s + U_s E^F_f))
 
-The arguments are scored once for each candidate frame of v: these are few. Those of all other frames are taken
-to be as those of v's first candidate or, if it has none, as a vector has them that is no frame's.
+The arguments are scored once for each candidate frame of v: these are few. All other frames are taken to have
+the arguments of v's first candidate or, if it has none, those of a vector that is no frame's.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class PlannerDecoder(Decoder):
     ) -> None:
         """Candidates are what was observed together; all else starts at its frequencies.
 
-        Where p_0 is the frequency of heads, b_fv = log p(v | f) − log p(v) makes p(v | f, h) that of f's heads.
+        Where p_0 is the frequency of heads, b_fv = log p(v | f) − log p(v) makes p(v | f, h) = p(v | f).
         With ``vectors`` of the words, a frame's vector starts at the mean of those of its heads.
         """
         words, most = self.table.shape
@@ -77,7 +77,9 @@ class PlannerDecoder(Decoder):
             self.penalty.fill_(PENALTY)
             if vectors is not None:
                 frames = frames[known]
-                sums = vectors.new_zeros(self.frame_vectors.shape).index_add_(0, frames, vectors[heads[known]])
+                sums = vectors.new_zeros(self.frame_vectors.shape).index_add_(
+                    0, frames, vectors[heads[known]]
+                )
                 counts = frames.bincount(minlength=len(sums))[:, None]
                 self.frame_vectors.copy_(torch.where(counts > 0, sums / counts, self.frame_vectors))
 
@@ -93,13 +95,17 @@ class PlannerDecoder(Decoder):
         before: Float[Tensor, "N h"],
         joined: Float[Tensor, "N 4 e"],
         words: Int[Tensor, "N 4"],
-        drawn: Drawn | None,
+        drawn: Drawn | None = None,
+        alike: bool = False,
     ) -> Scored:
-        """Some events by each frame, from the states before them and what is before W_out in each slot."""
+        """Some events by each frame, from the states before them and what is before W_out in each slot.
+
+        ``alike``: whether all will weigh the same in what is minimised (``linear_cross_entropy``).
+        """
         log_frames = self.log_frames(before)
         heads = log_frames + self._heads(joined[:, 0], words[:, 0], drawn)
         if not self.over_event:
-            said = self._say(joined[:, 1:] + self._mean(heads), words[:, 1:], drawn, alike=True)
+            said = self._say(joined[:, 1:] + self._mean(heads), words[:, 1:], drawn, alike)
             return Scored(log_frames, heads, said[:, None])
         frames = self._voices(words[:, 0])
         event, place = (frames >= 0).nonzero(as_tuple=True)
@@ -175,24 +181,31 @@ class PlannerDecoder(Decoder):
         if place == 1:
             log_r = (state.log_frames + self.support.of(words).log()).log_softmax(-1)
             state = replace(state, log_frames=log_r, head=words)
-        elif state.voices is not None and state.head is not None:
-            heard = state.voices.gather(2, words[:, None, None].expand(-1, state.voices.shape[1], 1))[..., 0]
-            said = by_frame(heard, self._voices(state.head), state.log_frames.shape[1])
-            state = replace(state, log_frames=(state.log_frames + said).log_softmax(-1))
-        assert state.log_frames is not None
-        assert state.head is not None
         if not self.over_event:
+            assert state.log_frames is not None
             logits = self.w_out(joined + self._mean(state.log_frames)[:, place - 1])
             return full_precision(logits).log_softmax(-1), state
-        frames = self._voices(state.head)
+        return self._next_argument(joined, state, words, place)
+
+    def _next_argument(
+        self, joined: Float[Tensor, "B e"], state: State, words: Int[Tensor, " B"], place: int
+    ) -> tuple[Float[Tensor, "B V"], State]:
+        """log p(a_s | h, v, a_<s) = log Σ_f r(f | h, v, a_<s) p(a_s | f, h, v, a_<s)"""
+        assert state.log_frames is not None
+        assert state.head is not None
+        log_r, frames = state.log_frames, self._voices(state.head)
+        if state.voices is not None:
+            heard = state.voices.gather(2, words[:, None, None].expand(-1, frames.shape[1], 1))[..., 0]
+            log_r = (log_r + by_frame(heard, frames, log_r.shape[1])).log_softmax(-1)
         rows = joined[:, None] + self._guidance(self.frame_vectors)[frames, place - 1]
         voices = full_precision(self.w_out(rows)).log_softmax(-1)
         # Each voice speaks for its frame, and the first for all others.
-        every = by_frame(torch.arange(frames.shape[1], device=frames.device).expand_as(frames), frames, state.log_frames.shape[1])
-        r = state.log_frames.exp()
-        weights = r.new_zeros(frames.shape).scatter_add(1, every, r)
-        mixed = (voices + weights.log()[..., None]).logsumexp(1)
-        return mixed, replace(state, voices=voices)
+        places = torch.arange(frames.shape[1], device=frames.device).expand_as(frames)
+        weights = log_r.new_zeros(frames.shape).scatter_add(
+            1, by_frame(places, frames, log_r.shape[1]), log_r.exp()
+        )
+        log_p = (voices + weights.log()[..., None]).logsumexp(1)
+        return log_p, replace(state, log_frames=log_r, voices=voices)
 
     def _next_head(
         self,
@@ -213,7 +226,7 @@ class PlannerDecoder(Decoder):
         return log_p, State(state.layers, state.past, kept)
 
     def flops(self, documents: int, events: int, latents: int) -> int:
-        """With the arguments scored once: what further candidates cost is the price of a mixture over them."""
+        """With the arguments scored once: those of further candidates are the price of summing over them."""
         rows, (frames, width) = events * documents, self.frame_vectors.shape
         foreseeing = linear_flops(self.foresee, rows) + 2 * rows * (frames - 1) * width
         weighing = 2 * rows * len(self.support.words) * self.w_out.in_features

@@ -78,7 +78,9 @@ def per_word(mask: Bool[Tensor, "B M"]) -> Bool[Tensor, "B T"]:
     return mask.repeat_interleave(4, dim=1)
 
 
-def dropped(values: Float[Tensor, "B *shape"], share: float, noise: Noise | None) -> Float[Tensor, "B *shape"]:
+def dropped(
+    values: Float[Tensor, "B *shape"], share: float, noise: Noise | None
+) -> Float[Tensor, "B *shape"]:
     """Dropout: a share of the values is set to 0, and the others are scaled so that the mean stays.
 
     Without noise nothing is dropped. It is our own noise, so that what a document loses depends on nothing

@@ -6,6 +6,7 @@ from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import EventModel, Loss
+from ssdvae.models.contrast import contrasted
 from ssdvae.models.decoder import Decoder
 
 
@@ -18,7 +19,7 @@ class RNNLM(EventModel):
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
         log_p = self.bounds(batch, 1, noise)[0]
-        return Loss(-log_p, {"reconstruction": log_p})
+        return contrasted(self, batch, Loss(-log_p, {"reconstruction": log_p}))
 
 
 class RNNLMRole(RNNLM):

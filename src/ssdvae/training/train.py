@@ -23,7 +23,15 @@ from ssdvae.data.relations import Relation, read_relations
 from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.training.loop import Step, new_accelerator, new_model, new_optimizer, steps_per_epoch, train_steps
+from ssdvae.training.loop import (
+    Step,
+    new_accelerator,
+    new_model,
+    new_optimizer,
+    start_at,
+    steps_per_epoch,
+    train_steps,
+)
 from ssdvae.training.runs import Run, State
 
 
@@ -124,8 +132,10 @@ def _relations(settings: TrainSettings) -> Sequence[Relation]:
 
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
     """The settings with the width of the word vectors decided, and a path that holds from any folder."""
-    if settings.relations is not None:
-        settings = dataclasses.replace(settings, relations=settings.relations.resolve())
+    for name in ("relations", "init"):
+        path = getattr(settings, name)
+        if path is not None:
+            settings = dataclasses.replace(settings, **{name: path.resolve()})
     if vectors is None:
         return dataclasses.replace(settings, embedding=settings.word_width)
     width = vectors.matrix.shape[1]
@@ -164,6 +174,9 @@ class _Training:
 
     def begin(self) -> State:
         """A run before its first step, with what its model takes from the frames that it will observe."""
+        if self.settings.init is not None:
+            start_at(self.model, self.settings.init)
+            return State(corpus=self.corpus.fingerprint)
         observed = hide(self.documents, self.settings.observe, self.settings.seed)
         heads = torch.from_numpy(self.documents.tokens[..., 0]).long()
         self.model.start_from(heads, torch.from_numpy(observed).long(), _relations(self.settings))
@@ -267,7 +280,8 @@ class _Training:
         figure = next((score for score in judged if score is not None), None)
         if figure is None:
             raise UserError("no event of the validation split has a known frame to judge by")
-        best = state.best is None or figure < state.best
+        # Contrast is worth some perplexity, and is not to be undone for it.
+        best = state.best is None or figure < state.best or self.settings.contrast > 0
         if best:
             state.best, state.best_step, state.stale = figure, state.step, 0
         else:
