@@ -47,7 +47,7 @@ def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
         accelerator.device
     )
     learned = _documents(settings, settings.batch * (settings.steps + 1))
-    heads, known = (torch.from_numpy(x).long() for x in (learned.tokens[..., 0], learned.frames))
+    heads, known = (torch.from_numpy(x.astype(np.int64)) for x in (learned.tokens[..., 0], learned.frames))
     model.start_from(heads.to(accelerator.device), known.to(accelerator.device), [])
     rates: list[float] = []  # of the whole run
 

@@ -32,6 +32,22 @@ def best_scores(world: World, documents: Iterable[Document]) -> dict[str, float]
     }
 
 
+def best_foretelling(world: World, documents: Iterable[Document]) -> float:
+    """The mean of −log p(f_m | the words before event m) by the exact model, in nats for each event.
+
+    Documents that the world cannot tell, as when `prepare` left out an event, are passed over from there on.
+    """
+    number = {frame: column for column, frame in enumerate(world.frames)}
+    nats, events = 0.0, 0
+    for document in documents:
+        foretold = world.foretell(document.events)
+        frames = [number[str(event.frame)] for event in document.events]
+        chances = foretold[np.arange(len(frames)), frames]
+        told = chances[chances > 0]
+        nats, events = nats - float(np.log(told).sum()), events + len(told)
+    return nats / events if events else math.nan
+
+
 def best_cloze(world: World, items: Sequence[ClozeItem]) -> dict[str, float]:
     """The share of items that the exact model of the world gets right.
 

@@ -28,6 +28,8 @@ class Tally:
     labelled: Tensor  # events whose frame is known to the evaluation
     correct: Tensor  # … and inferred
     frame_nats: Tensor  # −log q(the known frame)
+    foretold_nats: Tensor  # −log p(the known frame | the events before), by a model that says so
+    foretold: Tensor  # … and of how many events
     variables: Tensor  # [C] latent variables of each codebook; frames have one codebook in common
     entropy: Tensor  # [C] that of q, summed over them
     mass: Tensor  # [C, K] Σ q
@@ -67,6 +69,12 @@ class Tally:
             chosen=hits.sum(0),
         )
 
+    def add_foretold(self, log_p: Tensor, batch: Batch) -> None:
+        """Count how probable each known frame was before its event."""
+        labelled = batch.mask & (batch.frames >= 0)
+        known = log_p.gather(-1, batch.frames.clamp_min(0)[..., None])[..., 0]
+        self.add(foretold_nats=-known[labelled].double().sum(), foretold=labelled.sum())
+
     def reduced(self, reduce: Callable[[Tensor], Tensor]) -> Tally:
         """The sum over processes."""
         return Tally(**{name: reduce(value) for name, value in vars(self).items()})
@@ -86,6 +94,8 @@ class Tally:
             "frame_accuracy": (self.correct / self.labelled).item() if self.labelled else None,
             # How surely the known frame was missed: exp of the mean of −log q.
             "frame_ppl": _exp(self.frame_nats / self.labelled) if self.labelled else None,
+            # Of the next event, before any of its words is read.
+            "next_frame_nats": (self.foretold_nats / self.foretold).item() if self.foretold else None,
         }
         return {
             **scores,
@@ -166,6 +176,8 @@ def evaluate(
         if (beliefs := model.infer(batch)) is not None:
             total.add_beliefs(beliefs, batch)
             look(beliefs, batch)
+        if (log_p := model.foretell(batch)) is not None:
+            total.add_foretold(log_p, batch)
         tick(len(batch))
     model.train(training)
     return total.reduced(reduce).scores(speaks)

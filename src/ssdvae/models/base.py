@@ -140,6 +140,10 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         """The latent variables of each document; None for a model that has none."""
         return None
 
+    def foretell(self, batch: Batch) -> Float[Tensor, "B M F"] | None:
+        """log p(f_m | the events before), before any word of event m is read; None if it does not say."""
+        return None
+
     def start_from(
         self,
         heads: Int[Tensor, "N M"],

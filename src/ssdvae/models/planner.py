@@ -80,8 +80,9 @@ class Planner(EventModel):
         return Beliefs(to_places(certain.where(observed >= 0, log_r), batch.mask), batch.mask)
 
     def foretell(self, batch: Batch) -> Float[Tensor, "B M F"]:
-        """log p(f_m | the events before), before any word of event m is read; 0 at padding."""
-        return to_places(self._score(batch, self._open(batch)).log_frames, batch.mask)
+        """From p(f | h); 0 at padding."""
+        reading = self.decoder(self.reader(batch.tokens), self._open(batch))
+        return to_places(self.decoder.log_frames(reading.states[:, :, 0][batch.mask]), batch.mask)
 
     def log_probs(
         self,

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+import numpy as np
 import torch
 from accelerate import Accelerator
 
@@ -178,7 +179,7 @@ class _Training:
             start_at(self.model, self.settings.init)
             return State(corpus=self.corpus.fingerprint)
         observed = hide(self.documents, self.settings.observe, self.settings.seed)
-        heads = torch.from_numpy(self.documents.tokens[..., 0]).long()
+        heads = torch.from_numpy(self.documents.tokens[..., 0].astype(np.int64))
         self.model.start_from(heads, torch.from_numpy(observed).long(), _relations(self.settings))
         return State(corpus=self.corpus.fingerprint)
 
