@@ -154,6 +154,19 @@ def test_sums_over_words_and_frames_are_those_of_the_matrix(scale: float, dtype:
     torch.testing.assert_close(support.of(heads), dense(support).T)
 
 
+def test_frames_are_kept_in_mind_from_word_to_word(model: Planner) -> None:
+    """Whatever the head: each argument changes what is believed of the frame, if the mixture is over it."""
+    batch = toy_batch([2] * 40, observe=0)
+    seed = Batch(*(getattr(batch, name)[:, :1] for name in vars(batch)))
+    plan = model.plan(seed, batch.observed, batch.mask, exact, noise(40))
+    whole, state = model.word_log_probs(batch, noise(40)), model.begin(seed, plan)
+    words, plan = None, plan.after(1)
+    for slot in range(4):
+        log_p, state = model.next_word(state, plan, words, slot)
+        words = batch.tokens[:, 1, slot]
+        torch.testing.assert_close(log_p[torch.arange(40), words], whole[:, 1, slot])
+
+
 def test_nothing_that_comes_later_changes_an_earlier_probability(model: Planner) -> None:
     """Neither words nor observed frames: of words, of frames foretold, and of frames inferred."""
     batch = toy_batch([4, 4, 4], observe=0.5)
