@@ -12,10 +12,10 @@ from ssdvae.models.ssdvae import SSDVAE
 
 MODELS: dict[str, type[EventModel]] = {
     "ssdvae": SSDVAE,
-    "planner": Planner,
     "rnnlm": RNNLM,
     "rnnlm-role": RNNLMRole,
     "haqae": HAQAE,
+    "planner": Planner,
     "rnnlm-classifier": RNNLMClassifier,
     "rnnlm-role-classifier": RNNLMRoleClassifier,
 }
