@@ -291,6 +291,10 @@ class TrainSettings(ModelSettings):
     relations: Path | None = setting(
         None, "JSON list of relations between frames, for --prior framenet; by default from NLTK's FrameNet"
     )
+    lexicon: Path | None = setting(
+        None,
+        "table or JSON of verbs, as the corpus has them, and their frames: further candidates for planner",
+    )
     init: Path | None = setting(
         None, "a run, or a saved model, whose weights training begins with: fine-tuning"
     )

@@ -230,6 +230,22 @@ def test_candidates_are_the_most_frequent_frames_of_each_head(seen: list[tuple[i
         assert len({frame for frame, _ in found}) == len(found)
 
 
+def test_a_lexicon_adds_candidates_after_those_that_were_seen() -> None:
+    heads, frames = torch.tensor([0, 0, 0, 2]), torch.tensor([1, 1, 2, 0])
+    lexicon = torch.tensor([[0, 3], [0, 1], [1, 2], [1, 2]])
+    table, together = candidates(heads, frames, 3, 3, lexicon)
+    assert table.tolist() == [[1, 2, 3], [2, -1, -1], [0, -1, -1]]
+    assert together.tolist() == [[2, 1, 0.5], [0.5, 0, 0], [1, 0, 0]]
+    assert candidates(heads, frames, 3, 2, lexicon)[0].tolist() == [[1, 2], [2, -1], [0, -1]]
+
+
+def test_a_lexicon_is_enough_to_start_from() -> None:
+    model, nothing = toy_planner(), torch.full((2, 3), -1)
+    model.start_from(torch.zeros(2, 3, dtype=torch.long), nothing, [], torch.tensor([[4, 1], [5, 2]]))
+    assert model.decoder.table[4].tolist() == [1, -1]
+    assert torch.isfinite(model.bounds(toy_batch([3, 2]), 1, noise(2))).all()
+
+
 def test_it_starts_from_what_was_observed() -> None:
     """With p_0 the frequency of heads, a frame gives its heads their share of its events."""
     model = toy_planner(candidates=FRAMES)

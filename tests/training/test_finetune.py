@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,18 @@ def test_it_begins_where_the_other_run_ended(corpus: Corpus, run: Run, tmp_path:
     assert first.keys() == second.keys()
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert again.config()[1].init == run.folder.resolve()
+
+
+def test_a_lexicon_gives_further_candidates(corpus: Corpus, tmp_path: Path) -> None:
+    """Of words and frames that the corpus has; a lexicon without any is refused."""
+    path, verb, frame = tmp_path / "lexicon.json", corpus.vocabulary.names[-1], corpus.frames.names[-1]
+    path.write_text(json.dumps({verb: [frame, "No_frame_of_ours"], "never_heard": [frame]}))
+    settings = dataclasses.replace(PLANNER, lexicon=path, observe=0.01, learning_rate=1e-30)
+    model = ssdvae.load(train(corpus, tmp_path / "run", settings).folder)
+    assert corpus.frames.id(frame) in model.get_buffer("decoder.table")[corpus.vocabulary.word_id(verb)]
+    path.write_text(json.dumps({"never_heard": [frame]}))
+    with pytest.raises(UserError, match="no verb and frame"):
+        train(corpus, tmp_path / "other", settings)
 
 
 def test_what_does_not_fit_is_refused(corpus: Corpus, run: Run) -> None:

@@ -149,8 +149,12 @@ class EventModel(nn.Module, ModelHubMixin, library_name="ssdvae", tags=["events"
         heads: Int[Tensor, "N M"],
         observed: Int[Tensor, "N M"],
         relations: Sequence[Mapping[str, Any]],
+        lexicon: Int[Tensor, "P 2"] | None = None,
     ) -> None:
-        """What a model takes from the verbs and the observed frames of the training split beforehand."""
+        """What a model takes from the verbs and the observed frames of the training split beforehand.
+
+        ``lexicon`` has further verbs and the frames that they can have.
+        """
         return
 
     def after_step(self, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:

@@ -114,18 +114,32 @@ class Scored:
         return log_p.diff(dim=-1, prepend=torch.zeros_like(log_p[:, :1]))
 
 
+UNSEEN = 0.5
+"""How often a head and a frame count as seen together that only a lexicon knows."""
+
+
 def candidates(
-    heads: Int[Tensor, " N"], frames: Int[Tensor, " N"], words: int, most: int
+    heads: Int[Tensor, " N"],
+    frames: Int[Tensor, " N"],
+    words: int,
+    most: int,
+    lexicon: Int[Tensor, "P 2"] | None = None,
 ) -> tuple[Int[Tensor, "V D"], Float[Tensor, "V D"]]:
-    """The most frequent frames of each head, from the left, and how often they were seen together."""
-    pairs, counts = torch.unique(torch.stack([heads, frames]), dim=1, return_counts=True)
+    """The most frequent frames of each head, from the left, and how often they were seen together.
+
+    Those of a lexicon that were never seen come last.
+    """
+    seen = torch.stack([heads, frames])
+    more = seen[:, :0] if lexicon is None else torch.unique(lexicon.T, dim=1)
+    pairs, index = torch.unique(torch.cat([seen, more], dim=1), dim=1, return_inverse=True)
+    counts = index[: len(heads)].bincount(minlength=pairs.shape[1]).float().clamp_min(UNSEEN)
     order = counts.argsort(descending=True, stable=True)
     order = order[pairs[0, order].argsort(stable=True)]
     (head, frame), count = pairs[:, order], counts[order]
     # The place of a frame among those of its head.
     place = torch.arange(len(head)) - torch.searchsorted(head, head)
     kept = place < most
-    table, seen = torch.full((words, most), -1), torch.zeros(words, most)
+    table, together = torch.full((words, most), -1), torch.zeros(words, most)
     table[head[kept], place[kept]] = frame[kept]
-    seen[head[kept], place[kept]] = count[kept].float()
-    return table, seen
+    together[head[kept], place[kept]] = count[kept]
+    return table, together

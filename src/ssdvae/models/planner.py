@@ -47,11 +47,12 @@ class Planner(EventModel):
         heads: Int[Tensor, "N M"],
         observed: Int[Tensor, "N M"],
         relations: Sequence[Mapping[str, Any]],
+        lexicon: Int[Tensor, "P 2"] | None = None,
     ) -> None:
         seen = observed >= 0
-        if seen.any():
+        if seen.any() or lexicon is not None:
             vectors = self.reader.words.weight if self.config.frame_vectors == "heads" else None
-            self.decoder.start_from(heads[seen], observed[seen], vectors)
+            self.decoder.start_from(heads[seen], observed[seen], vectors, lexicon)
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
         """−log p(words) − λ log r(observed frames), which at λ = 1 is −log p(words, observed frames)."""

@@ -55,17 +55,22 @@ class PlannerDecoder(Decoder):
         self.register_buffer("table", torch.full((words, settings.candidates), -1))
 
     def start_from(
-        self, heads: Int[Tensor, " N"], frames: Int[Tensor, " N"], vectors: Float[Tensor, "V e"] | None
+        self,
+        heads: Int[Tensor, " N"],
+        frames: Int[Tensor, " N"],
+        vectors: Float[Tensor, "V e"] | None,
+        lexicon: Int[Tensor, "P 2"] | None = None,
     ) -> None:
-        """Candidates are what was observed together; all else starts at its frequencies.
+        """Candidates are what was observed together, or is in a lexicon; all else starts at its frequencies.
 
         Where p_0 is the frequency of heads, b_fv = log p(v | f) − log p(v) makes p(v | f, h) = p(v | f).
         With ``vectors`` of the words, a frame's vector starts at the mean of those of its heads.
         """
         words, most = self.table.shape
-        known, total = heads != self.unknown, len(heads)
-        table, together = candidates(heads[known], frames[known], words, most)
-        by_head = heads.bincount(minlength=words).float()
+        known, total = heads != self.unknown, max(1, len(heads))
+        table, together = candidates(heads[known], frames[known], words, most, lexicon)
+        # Heads that only the lexicon knows are as frequent as what was seen once.
+        by_head = heads.bincount(minlength=words).float().clamp_min(1)
         by_frame = frames.bincount(minlength=len(self.frame_bias)).float() + 1
         unknown = frames[~known].bincount(minlength=len(by_frame)) + 0.5
         expected = by_head[:, None] * by_frame[table.clamp_min(0)] / total

@@ -89,6 +89,7 @@ class SSDVAE(EventModel):
         heads: Int[Tensor, "N M"],
         observed: Int[Tensor, "N M"],
         relations: Sequence[Mapping[str, Any]],
+        lexicon: Int[Tensor, "P 2"] | None = None,
     ) -> None:
         self.prior.start_from(observed, relations_between(relations, self.frames))
 

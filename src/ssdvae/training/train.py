@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from accelerate import Accelerator
+from torch import Tensor
 
 from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.console import TrainingDisplay
@@ -131,9 +132,27 @@ def _relations(settings: TrainSettings) -> Sequence[Relation]:
         ) from error
 
 
+def _lexicon(settings: TrainSettings, corpus: Corpus) -> Tensor | None:
+    """The words and frames of the corpus that a lexicon puts together, by their numbers."""
+    if settings.lexicon is None:
+        return None
+    from ssdvae.extraction.lexicon import read_lexicon  # slow to import
+
+    pairs = [
+        (corpus.vocabulary.word_id(verb), corpus.frames.id(frame))
+        for verb, frames in read_lexicon(settings.lexicon).frames.items()
+        for frame in frames
+        if verb in corpus.vocabulary
+    ]
+    known = [(word, frame) for word, frame in pairs if frame >= 0]
+    if not known:
+        raise UserError(f"{settings.lexicon} has no verb and frame that are both known to {corpus.folder}")
+    return torch.tensor(known)
+
+
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
     """The settings with the width of the word vectors decided, and a path that holds from any folder."""
-    for name in ("relations", "init"):
+    for name in ("relations", "lexicon", "init"):
         path = getattr(settings, name)
         if path is not None:
             settings = dataclasses.replace(settings, **{name: path.resolve()})
@@ -180,7 +199,12 @@ class _Training:
             return State(corpus=self.corpus.fingerprint)
         observed = hide(self.documents, self.settings.observe, self.settings.seed)
         heads = torch.from_numpy(self.documents.tokens[..., 0].astype(np.int64))
-        self.model.start_from(heads, torch.from_numpy(observed).long(), _relations(self.settings))
+        self.model.start_from(
+            heads,
+            torch.from_numpy(observed).long(),
+            _relations(self.settings),
+            _lexicon(self.settings, self.corpus),
+        )
         return State(corpus=self.corpus.fingerprint)
 
     def restore(self) -> State:
