@@ -51,7 +51,7 @@ def test_probabilities_are_those_found_by_hand() -> None:
 def test_frames_are_foretold_from_the_words_before() -> None:
     """The frame of a state is its name: A comes first, then B or C as above, whatever the event says."""
     events = [Event("ran", "man", frame="A"), Event("fell", "man", frame="C"), Event("ran", "man", frame="A")]
-    expected = {"A": [1, 0, 1], "B": [0, 0.6, 0], "C": [0, 0.4, 0]}
+    expected = {"A": [1.0, 0.0, 1.0], "B": [0.0, 0.6, 0.0], "C": [0.0, 0.4, 0.0]}
     foretold = WORLD.foretell(events)
     for frame, chances in expected.items():
         np.testing.assert_allclose(foretold[:, WORLD.frames.index(frame)], chances, atol=1e-12)
