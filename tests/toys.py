@@ -27,6 +27,7 @@ SIZES = {
     "latents": 3,
     "codes": 4,
     "code_width": 5,
+    "candidates": 2,
 }
 
 
@@ -41,6 +42,9 @@ def toy_model(name: str = "ssdvae", frames: int = FRAMES, **settings: Any) -> Ev
         Vocabulary(words, [1] * WORDS),
         Inventory([f"Frame{i}" for i in range(frames)], [1] * frames),
     )
+    # Some heads have been seen with some frames.
+    seen = torch.arange(24)
+    model.initialize_from_data(seen[None] % (WORDS - 2), (seen[None] * seen // 5) % frames, [])
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     return model.double().eval()

@@ -35,6 +35,9 @@ VARIANTS: list[dict[str, Any]] = [
     {"name": "ssdvae", "prior": "history", "objective": "bound", "guide": "aligned", "roles": True},
     {"name": "ssdvae", "tied": True, "roles": True},
     {"name": "rnnlm", "tied": True},
+    {"name": "rnnlm", "past_vector": 5, "state_dropout": 0.2},
+    {"name": "planner", "tied": True, "past_vector": 3},
+    {"name": "planner", "mixture": "event"},
     {"name": "haqae", "structure": "chain"},
 ]
 SPEAKING = [variant for variant in VARIANTS if toy_model(**variant).decoder is not None]
@@ -259,7 +262,7 @@ def test_a_classifier_has_no_words() -> None:
 
 
 def test_dropout_is_for_training_only() -> None:
-    model, batch = toy_model("rnnlm-classifier"), toy_batch([3, 2])
+    model, batch = toy_model("rnnlm-classifier"), toy_batch([3, 2], observe=1)
     evaluated = [model(batch, noise(2, seed)).per_document for seed in (1, 2)]
     model.train()
     trained = [model(batch, noise(2, seed)).per_document for seed in (1, 2)]

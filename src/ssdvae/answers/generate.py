@@ -22,6 +22,7 @@ from ssdvae.data.batches import Batch, Noise, generator, in_order
 from ssdvae.data.events import Document, Event
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel, refuse_nan
+from ssdvae.models.decoder import DecoderState
 from ssdvae.models.latent import Sampler, categorical, most_likely
 from ssdvae.models.plan import Plan, PlanRequest
 
@@ -30,7 +31,7 @@ from ssdvae.models.plan import Plan, PlanRequest
 class ScriptEvent:
     """An event with the frame that it was made from, and the one inferred when the script is read again.
 
-    Both are None in a model without frames.
+    Both are None in a model without frames, and the first in one that sums over all frames.
     """
 
     event: Event
@@ -122,7 +123,7 @@ def _plan(
     return plan
 
 
-def _draw(model: EventModel, sampler: Sampler, noise: Noise, plan: Plan, state: Tensor) -> Plan:
+def _draw(model: EventModel, sampler: Sampler, noise: Noise, plan: Plan, state: DecoderState) -> Plan:
     return model.extend_plan(plan, state, sampler, noise)
 
 
@@ -144,7 +145,7 @@ def _write(
     settings: GenerateSettings,
     seed: Batch,
     plan: Plan,
-    draw: Callable[[Plan, Tensor], Plan],
+    draw: Callable[[Plan, DecoderState], Plan],
     choose: Choose,
 ) -> Written:
     """The words of each script, one after another; ``draw`` adds frames that wait for the words before."""
@@ -164,7 +165,7 @@ def _write(
                 raise UserError("no word is left that would repeat no event: let the script be shorter")
             rows, word = choose(log_p, total)
             total = total[rows] + log_p[rows, word]
-            state, plan, tokens = state[:, rows].contiguous(), plan.rows(rows), tokens[rows]
+            state, plan, tokens = state.rows(rows), plan.rows(rows), tokens[rows]
             words = torch.cat([words[rows], word[:, None]], dim=1)
         _, state = model.next_word(state, plan, words[:, -1], 4)
         plan = plan.after(1)
@@ -184,7 +185,9 @@ def _scripts(model: EventModel, seed: Sequence[Event], written: Written) -> list
     else:
         events = [
             tuple(
-                ScriptEvent(read.event, model.frames.name(frame), read.frame, read.probability)
+                ScriptEvent(
+                    read.event, None if frame < 0 else model.frames.name(frame), read.frame, read.probability
+                )
                 for read, frame in zip(document.events, planned, strict=True)
             )
             for document, planned in zip(infer_documents(model, documents), frames.tolist(), strict=True)

@@ -76,7 +76,7 @@ def inferred_table(document: InferredDocument) -> TableText:
 
 def script_table(script: Script, number: int) -> TableText:
     """Seed events have no plan to show: they were given."""
-    framed = any(event.planned for event in script.events)
+    framed = any(event.inferred for event in script.events)
     head = ["event", *(["made from", "inferred frame", ""] if framed else [])]
     lines = []
     for place, event in enumerate(script.events):

@@ -46,6 +46,11 @@ class ModelSettings(Settings):
         """The dimension of the role vectors; 0 for none."""
         return self.role_embedding
 
+    @property
+    def keeps_last(self) -> bool:
+        """Whether the last weights of a run are kept, and not those of the best validation."""
+        return False
+
     @classmethod
     def names_for(cls, values: Mapping[str, Any]) -> Iterable[str]:
         return settings_of_model(values, cls).names()
@@ -186,13 +191,67 @@ class SSDVAESettings(LatentSettings, OptionalRoleSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNLMSettings(WordPredictionSettings, OptionalRoleSettings):
+class LanguageModelSettings(WordPredictionSettings):
+    """Those of the models whose words depend on the words before, and on nothing that is sampled."""
+
+    topic: ClassVar[str] = "language models"
+
+    past_vector: int = setting(
+        0, "dimension of a vector of the events so far, added to the states; 0 for none", at_least=0
+    )
+    state_dropout: float = setting(
+        0.0, "dropout rate of the word vectors and of the states", at_least=0, below=1
+    )
+    contrast: float = setting(
+        0.0,
+        "weight of a contrastive loss: the true continuation of a first event against those of other "
+        "documents. The last weights are then kept, not those of the best perplexity",
+        at_least=0,
+    )
+    contrast_group: int = setting(
+        4, "documents whose continuations are compared with each other in that loss", at_least=3
+    )
+
+    @property
+    def keeps_last(self) -> bool:
+        # Contrast is worth some perplexity, and is not to be undone for it.
+        return self.contrast > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RNNLMSettings(LanguageModelSettings, OptionalRoleSettings):
     model: ClassVar[str] = "rnnlm"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNLMRoleSettings(WordPredictionSettings):
+class RNNLMRoleSettings(LanguageModelSettings):
     model: ClassVar[str] = "rnnlm-role"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannerSettings(LanguageModelSettings, OptionalRoleSettings):
+    model: ClassVar[str] = "planner"
+    topic: ClassVar[str] = "planner"
+
+    mixture: Literal["head", "event"] = setting(
+        "head", "what is a mixture over frames: p(verb) alone, or p(verb and arguments)"
+    )
+    candidates: int = setting(
+        8, "candidate frames of a verb: its most frequent ones, each with a weight of its own", at_least=1
+    )
+    frame_vectors: Literal["heads", "random"] = setting(
+        "heads", "how the frame vectors are initialised: with the mean vector of their verbs, or at random"
+    )
+    label_weight: float = setting(
+        1.0,
+        "weight of the observed frames in the loss; with 1 that is −log p(words, observed frames)",
+        at_least=0,
+    )
+    lexicon: Path | None = setting(
+        None,
+        "further candidates: table or JSON of verbs, as the corpus has them, and their frames",
+        training_only=True,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +294,7 @@ MODEL_SETTINGS: dict[str, type[ModelSettings]] = {
         RNNLMSettings,
         RNNLMRoleSettings,
         HAQAESettings,
+        PlannerSettings,
         RNNLMClassifierSettings,
         RNNLMRoleClassifierSettings,
     )

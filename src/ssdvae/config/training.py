@@ -42,6 +42,9 @@ class TrainSettings(Settings):
     vectors: Path | None = setting(
         None, "pretrained word vectors: GloVe or word2vec text, plain, .gz or .zip", topic="data"
     )
+    init: Path | None = setting(
+        None, "a run, or a saved model, whose weights training begins with: fine-tuning", topic="data"
+    )
     batch: int = setting(100, "batch size: documents per step, over all processes", at_least=1)
     learning_rate: float = setting(1e-3, "learning rate of Adam", above=0)
     decay: bool = setting(False, "decay the learning rate linearly to 0 at the end of the last epoch")

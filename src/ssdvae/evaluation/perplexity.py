@@ -29,6 +29,8 @@ class Tally:
     labelled: Tensor  # events whose frame is known to the evaluation
     correct: Tensor  # … and inferred
     frame_nats: Tensor  # −log q(the known frame)
+    next_frame_nats: Tensor  # −log p(the known frame | the events before), by a model that has such
+    next_frames: Tensor  # … and of how many events
     variables: Tensor  # [C] latent variables of each codebook; frames have one codebook in common
     entropy: Tensor  # [C] that of q, summed over them
     mass: Tensor  # [C, K] Σ q
@@ -68,6 +70,12 @@ class Tally:
             chosen=hits.sum(0),
         )
 
+    def add_next_frames(self, log_p: Tensor, batch: Batch) -> None:
+        """Count how probable each known frame was before its event."""
+        labelled = batch.mask & (batch.frames >= 0)
+        known = log_p.gather(-1, batch.frames.clamp_min(0)[..., None])[..., 0]
+        self.add(next_frame_nats=-known[labelled].double().sum(), next_frames=labelled.sum())
+
     def reduced(self, reduce: Callable[[Tensor], Tensor]) -> Tally:
         """The sum over processes."""
         return Tally(**{name: reduce(value) for name, value in vars(self).items()})
@@ -87,6 +95,8 @@ class Tally:
             "frame_accuracy": (self.correct / self.labelled).item() if self.labelled else None,
             # How surely the known frame was missed: exp of the mean of −log q.
             "frame_ppl": _exp(self.frame_nats / self.labelled) if self.labelled else None,
+            # Of the next event, before any of its words is read.
+            "next_frame_nats": (self.next_frame_nats / self.next_frames).item() if self.next_frames else None,
         }
         return {
             **scores,
@@ -168,6 +178,8 @@ def evaluate(
             beliefs.check_finite()
             total.add_beliefs(beliefs, batch)
             observe(beliefs, batch)
+        if (log_p := model.next_frame_log_probs(batch)) is not None:
+            total.add_next_frames(log_p, batch)
         advance(len(batch))
     model.train(training)
     return total.reduced(reduce).scores(words_scored)

@@ -6,6 +6,7 @@ from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.classifier import RNNLMClassifier, RNNLMRoleClassifier
 from ssdvae.models.haqae import HAQAE
+from ssdvae.models.planner import Planner
 from ssdvae.models.rnnlm import RNNLM, RNNLMRole
 from ssdvae.models.ssdvae import SSDVAE
 
@@ -14,6 +15,7 @@ MODELS: dict[str, type[EventModel]] = {
     "rnnlm": RNNLM,
     "rnnlm-role": RNNLMRole,
     "haqae": HAQAE,
+    "planner": Planner,
     "rnnlm-classifier": RNNLMClassifier,
     "rnnlm-role-classifier": RNNLMRoleClassifier,
 }

@@ -17,7 +17,7 @@ from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.models.attention import Looks
-from ssdvae.models.decoder import Decoder, TiedLinear
+from ssdvae.models.decoder import Decoder, DecoderState, TiedLinear
 from ssdvae.models.io import SavedModel
 from ssdvae.models.latent import Sampler, SoftClusters, most_likely
 from ssdvae.models.output import linear_cross_entropy
@@ -150,7 +150,7 @@ class EventModel(nn.Module, SavedModel):
         mask = torch.ones(size, 0, dtype=torch.bool, device=self.device)
         return Plan(self.word_decoder.w_out.weight.new_zeros(size, 0, 0), mask)
 
-    def extend_plan(self, plan: Plan, state: Float[Tensor, "L B h"], sampler: Sampler, noise: Noise) -> Plan:
+    def extend_plan(self, plan: Plan, state: DecoderState, sampler: Sampler, noise: Noise) -> Plan:
         """The plan with the variable of its event, where that had to wait for the words before."""
         return plan
 
@@ -169,10 +169,22 @@ class EventModel(nn.Module, SavedModel):
         """The latent variables of each document; None for a model that has none."""
         return None
 
+    def next_frame_log_probs(self, batch: Batch) -> Float[Tensor, "B M F"] | None:
+        """log p(f_m | the events before), before any word of event m is read; None if it has no such."""
+        return None
+
     def initialize_from_data(
-        self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]
+        self,
+        heads: Int[Tensor, "N M"],
+        observed: Int[Tensor, "N M"],
+        relations: Sequence[Mapping[str, Any]],
+        lexicon: Int[Tensor, "P 2"] | None = None,
     ) -> None:
-        """Before the first step: start from the observed frames of the training split, where a model can."""
+        """Before the first step: start from the training split, where a model can.
+
+        ``heads`` are its verbs and ``observed`` its observed frames; ``lexicon`` has further verbs and the
+        frames that they can have.
+        """
         return
 
     def after_step(self, loss: Loss, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:
@@ -199,7 +211,8 @@ class EventModel(nn.Module, SavedModel):
         noise: Noise | None = None,
     ) -> Float[Tensor, "B M 4"]:
         """log p(w_t | plan, w_<t), 0 at padding; ``inputs`` are the words as the reader gives them."""
-        output = self.word_decoder(self.reader(batch.tokens) if inputs is None else inputs, plan)
+        inputs = self.reader(batch.tokens) if inputs is None else inputs
+        output = self.word_decoder(inputs, plan, noise if self.training else None)
         return self.likelihood(output.joined, batch, noise)
 
     def likelihood(
@@ -219,34 +232,36 @@ class EventModel(nn.Module, SavedModel):
         """How likely each word is drawn in a training step that looks at some of them."""
         return inclusion_probabilities(self.vocabulary.counts, self.word_decoder.sampled_words)
 
-    def begin(self, batch: Batch, plan: Plan) -> Float[Tensor, "L B h"]:
+    def begin(self, batch: Batch, plan: Plan) -> DecoderState:
         """The decoder's state after the events of a batch without padding."""
         if not batch.mask.shape[1]:
             return self.word_decoder.initial_state(plan)
-        state: Tensor = self.word_decoder(self.reader(batch.tokens), plan).state
+        state: DecoderState = self.word_decoder(self.reader(batch.tokens), plan).state
         return state
 
     def next_word(
-        self, state: Float[Tensor, "L B h"], plan: Plan, words: Int[Tensor, " B"] | None, position: int
-    ) -> tuple[Float[Tensor, "B V"], Float[Tensor, "L B h"]]:
+        self, state: DecoderState, plan: Plan, words: Int[Tensor, " B"] | None, position: int
+    ) -> tuple[Float[Tensor, "B V"], DecoderState]:
         """Read one position of the plan's current event; returns log p(the next word) and the state.
 
         Position 0 is the separator (no words), 1 the verb, 2 the subject, 3 the object, 4 the modifier.
         """
         word = self.reader.single_position(words, position, len(plan.mask))
-        logits, state = self.word_decoder.step(word, state, plan)
-        return full_precision(logits).log_softmax(-1), state
+        predicting, state = self.word_decoder.step(word, state, plan, position)
+        return full_precision(self.word_decoder.logits(predicting, plan)).log_softmax(-1), state
 
     def continuations(
         self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E 4"]
     ) -> Float[Tensor, "B O"]:
         """log p(option | seed, plan). The seed is read once for all of its options."""
         rows = torch.arange(len(options), device=options.device).repeat_interleave(options.shape[1])
-        state, tokens = self.begin(seeds, plan)[:, rows].contiguous(), options.flatten(0, 1)
+        state, tokens = self.begin(seeds, plan).rows(rows), options.flatten(0, 1)
         later = plan.rows(rows).after(seeds.mask.shape[1])
         joined = self.word_decoder.read(self.reader(tokens), state, later).joined
         scored = Batch.of_words(tokens)
-        return log_likelihood(self.word_decoder.w_out, joined, scored).sum((1, 2)).view(options.shape[:2])
+        # In training they are compared with each other, and do not weigh the same.
+        log_p = log_likelihood(self.word_decoder.w_out, joined, scored, alike=False)
+        return log_p.sum((1, 2)).view(options.shape[:2])
 
     @property
     def word_decoder(self) -> Decoder:
@@ -272,14 +287,16 @@ def log_likelihood(
     joined: Float[Tensor, "B M 4 e"],
     batch: Batch,
     drawn: Drawn | None = None,
+    alike: bool = True,
 ) -> Float[Tensor, "B M 4"]:
     """log softmax(output(joined))[word], computed only at real words; 0 at padding.
 
-    With ``drawn``, the sum over all words is estimated by that over some.
+    With ``drawn``, the sum over all words is estimated by that over some; ``alike`` is as in
+    ``linear_cross_entropy``.
     """
     rows, words = joined[batch.mask].flatten(0, 1), batch.tokens[batch.mask].flatten()
     if drawn is None:
-        nll = linear_cross_entropy(rows, output.weight, output.bias, words)
+        nll = linear_cross_entropy(rows, output.weight, output.bias, words, alike)
     else:
         nll = sampled_cross_entropy(rows, output.weight, output.bias, words, drawn)
     return nll.new_zeros(batch.tokens.shape).masked_scatter(batch.mask[..., None], -nll)

@@ -13,7 +13,7 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
 from ssdvae.models.flops import linear_flops
 from ssdvae.models.latent import frame_nll
-from ssdvae.models.recurrent import Bidirectional, full_precision
+from ssdvae.models.recurrent import Bidirectional, dropped, full_precision
 
 
 class RNNLMClassifier(EventModel):
@@ -52,10 +52,7 @@ class RNNLMClassifier(EventModel):
         states = self.encoder(self.reader(batch.tokens), batch.mask)
         forwards, backwards = states.view(B, M, 4, 2, -1).unbind(3)
         last = torch.cat([forwards[:, :, 3], backwards[:, :, 0]], dim=-1)
-        if self.training and noise is not None:
-            # Our own noise, so that the mask of a document depends on nothing but the seed and the step.
-            keep = noise.uniform(*last.shape[1:], device=last.device) >= self.config.dropout
-            last = last * keep / (1 - self.config.dropout)
+        last = dropped(last, self.config.dropout, noise if self.training else None)
         return full_precision(functional.softplus(self.w_out(last))).log_softmax(-1)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -10,19 +10,42 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ssdvae.config import LatentSettings, WordPredictionSettings
+from ssdvae.data.batches import Noise
 from ssdvae.models.attention import Attention
 from ssdvae.models.flops import gru_flops, linear_flops
+from ssdvae.models.past import PastVector
 from ssdvae.models.plan import Plan
-from ssdvae.models.recurrent import WordReader
+from ssdvae.models.recurrent import WordReader, dropped
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """All that a decoder remembers of the words before.
+
+    The last three are the planner's, within an event (``ssdvae.models.planner_decoder``).
+    """
+
+    layers: Float[Tensor, "L B h"]  # of the GRU
+    past: Float[Tensor, "B K"] | None = None  # the sum of the vectors of the events before this one
+    log_frames: Float[Tensor, "B F"] | None = None  # log of the weight of each frame, up to a constant
+    head: Int[Tensor, " B"] | None = None  # of this event
+    candidates: Float[Tensor, "B D V"] | None = None  # log p(the next word) by each candidate of the head
+
+    def rows(self, rows: Int[Tensor, " K"]) -> DecoderState:
+        """Some of the documents, each as often as wanted."""
+        others = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "layers"}
+        taken = {name: None if value is None else value[rows] for name, value in others.items()}
+        return DecoderState(self.layers[:, rows].contiguous(), **taken)
 
 
 @dataclass(frozen=True)
 class DecoderOutput:
     """What a decoder made of some events."""
 
+    states: Float[Tensor, "B M 4 h"]  # the upper ones, that each word is predicted from
     joined: Float[Tensor, "B M 4 e"]  # what ``w_out`` turns into the logits of each word
     ends: Float[Tensor, "B M h"]  # the upper state after each event
-    state: Float[Tensor, "L B h"]  # all states after the last one
+    state: DecoderState  # after the last one
 
 
 class TiedLinear(nn.Module):
@@ -46,15 +69,25 @@ class Decoder(nn.Module):
     """p(w_t | w_<t) by a GRU: logits_t = W_out z_t.
 
     With tied word vectors, logits_t = E P z_t with the word vectors E and the projection P (``narrow``) from
-    the hidden units to their dimension.
+    the hidden units to their dimension. With a ``past`` of some width, z_t is the sum of the GRU's state and
+    what a vector of the events so far adds for its slot. ``dropout`` is that of inputs and states.
     """
 
-    def __init__(self, settings: WordPredictionSettings, reader: WordReader, extra: int = 0) -> None:
+    def __init__(
+        self,
+        settings: WordPredictionSettings,
+        reader: WordReader,
+        extra: int = 0,
+        past: int = 0,
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__()
         self.layers = settings.layers
         self.causal = False
         self.sampled_words = settings.sampled_words
+        self.dropout = dropout
         self.gru = nn.GRU(reader.width + extra, settings.hidden, settings.layers, batch_first=True)
+        self.past = PastVector(settings.hidden, past) if past else None
         self.narrow: nn.Linear | None = None
         self.w_out: nn.Linear | TiedLinear
         if settings.tied:
@@ -67,9 +100,11 @@ class Decoder(nn.Module):
         """What turns the state, combined with the plan, into logits; the bias aside."""
         return self.w_out.weight if self.narrow is None else self.w_out.weight @ self.narrow.weight
 
-    def initial_state(self, plan: Plan) -> Float[Tensor, "L B h"]:
+    def initial_state(self, plan: Plan) -> DecoderState:
         """The state before anything is read."""
-        return self.w_out.weight.new_zeros(self.layers, len(plan.mask), self.gru.hidden_size)
+        empty = self.w_out.weight.new_zeros
+        layers = empty(self.layers, len(plan.mask), self.gru.hidden_size)
+        return DecoderState(layers, None if self.past is None else empty(len(plan.mask), self.past.width))
 
     def gru_inputs(self, inputs: Float[Tensor, "B M K d"], plan: Plan) -> Float[Tensor, "B M K d2"]:
         """What the GRU reads at K places of M events."""
@@ -85,39 +120,62 @@ class Decoder(nn.Module):
         self, state: Float[Tensor, "B Q h"], plan: Plan, event: Int[Tensor, " Q"]
     ) -> Float[Tensor, "B Q e"]:
         """What ``w_out`` turns into logits."""
-        joined = self.combine(state, plan, event)
-        return joined if self.narrow is None else self.narrow(joined)
+        return self.narrowed(self.combine(state, plan, event))
+
+    def narrowed(self, state: Float[Tensor, "*rows h"]) -> Float[Tensor, "*rows e"]:
+        """P z, where word vectors are tied; else z."""
+        return state if self.narrow is None else self.narrow(state)
 
     def read(
-        self, inputs: Float[Tensor, "B M 5 d"], state: Float[Tensor, "L B h"], plan: Plan
+        self, inputs: Float[Tensor, "B M 5 d"], state: DecoderState, plan: Plan, noise: Noise | None = None
     ) -> DecoderOutput:
-        """Some events, teacher-forced, from the event of the plan on."""
+        """Some events, teacher-forced, from the event of the plan on; ``noise`` is for dropout."""
         B, M = inputs.shape[:2]
-        states, last = self.gru(self.gru_inputs(inputs, plan).flatten(1, 2), state)
+        inputs = dropped(inputs, self.dropout, noise)
+        states, last = self.gru(self.gru_inputs(inputs, plan).flatten(1, 2), state.layers)
         states = states.view(B, M, 5, -1)
         # The state after the separator predicts the verb, …, the state after the object the modifier.
+        predicting, ends, sums = states[:, :, :4], states[:, :, 4], state.past
+        if self.past is not None and sums is not None:
+            before, sums = self.past.before(ends, sums)
+            predicting = predicting + self.past(before, plan.event)
+        predicting = dropped(predicting, self.dropout, noise)
         event = torch.arange(plan.event, plan.event + M, device=inputs.device).repeat_interleave(4)
-        joined = self.output(states[:, :, :4].flatten(1, 2), plan, event)
-        return DecoderOutput(joined.view(B, M, 4, -1), states[:, :, 4], last)
+        joined = self.output(predicting.flatten(1, 2), plan, event)
+        return DecoderOutput(predicting, joined.view(B, M, 4, -1), ends, DecoderState(last, sums))
 
     def step(
-        self, word: Float[Tensor, "B 1 d"], state: Float[Tensor, "L B h"], plan: Plan
-    ) -> tuple[Float[Tensor, "B V"], Float[Tensor, "L B h"]]:
-        """Read one position of the event of the plan; the logits of the next word, and the state."""
-        states, state = self.gru(self.gru_inputs(word[:, None], plan)[:, 0], state)
-        event = torch.tensor([plan.event], device=word.device)
-        return self.w_out(self.output(states, plan, event))[:, 0], state
+        self, word: Float[Tensor, "B 1 d"], state: DecoderState, plan: Plan, position: int
+    ) -> tuple[Float[Tensor, "B h"], DecoderState]:
+        """Read one position of the event of the plan; what the next word is predicted from, and the state."""
+        states, layers = self.gru(self.gru_inputs(word[:, None], plan)[:, 0], state.layers)
+        predicting, sums = states[:, 0], state.past
+        if self.past is not None and sums is not None:
+            if position == 4:
+                sums = sums + self.past.vectors(predicting)
+            else:
+                predicting = predicting + self.past(sums[:, None], plan.event)[:, 0, position]
+        return predicting, replace(state, layers=layers, past=sums)
 
-    def forward(self, inputs: Float[Tensor, "B M 5 d"], plan: Plan) -> DecoderOutput:
+    def logits(self, predicting: Float[Tensor, "B h"], plan: Plan) -> Float[Tensor, "B V"]:
+        """Those of the next word of the event of the plan."""
+        event = torch.tensor([plan.event], device=predicting.device)
+        logits: Tensor = self.w_out(self.output(predicting[:, None], plan, event))[:, 0]
+        return logits
+
+    def forward(
+        self, inputs: Float[Tensor, "B M 5 d"], plan: Plan, noise: Noise | None = None
+    ) -> DecoderOutput:
         """Whole documents."""
-        return self.read(inputs, self.initial_state(plan), plan)
+        return self.read(inputs, self.initial_state(plan), plan, noise)
 
     def flops(self, documents: int, events: int, latents: int) -> int:
         """Of scoring whole documents, each with a plan of ``latents`` variables."""
         words = 4 * events * documents
         narrowing = 0 if self.narrow is None else linear_flops(self.narrow, words)
         reading = gru_flops(self.gru, 5 * events * documents)
-        return reading + narrowing + linear_flops(self.w_out, words)
+        past = 0 if self.past is None else self.past.flops(events * documents)
+        return reading + past + narrowing + linear_flops(self.w_out, words)
 
 
 class GuidedDecoder(Decoder):
@@ -141,10 +199,10 @@ class GuidedDecoder(Decoder):
         self.w_in = nn.Linear(hidden, hidden, bias=False)
         self.attention = Attention(hidden, settings.attention)
 
-    def initial_state(self, plan: Plan) -> Float[Tensor, "L B h"]:
+    def initial_state(self, plan: Plan) -> DecoderState:
         # [B, layers · h] → [layers, B, h]: the layer is the slower index within a document.
         first: Tensor = self.first(plan.vectors[:, 0]).tanh().view(len(plan.mask), self.layers, -1)
-        return first.transpose(0, 1).contiguous()
+        return DecoderState(first.transpose(0, 1).contiguous())
 
     def gru_inputs(self, inputs: Float[Tensor, "B M K d"], plan: Plan) -> Float[Tensor, "B M K d2"]:
         if not self.aligned:

@@ -34,19 +34,24 @@ def linear_cross_entropy(
     weight: Float[Tensor, "V e"],
     bias: Float[Tensor, " V"],
     target: Int[Tensor, " N"],
+    alike: bool = True,
 ) -> Float[Tensor, " N"]:
-    """−log softmax(weight · row + bias)[target] of each row."""
+    """−log softmax(weight · row + bias)[target] of each row.
+
+    ``alike``: whether the rows will weigh the same in what is minimised. If they will not, gradients made
+    along the way would be for nothing, and are not.
+    """
     if not torch.is_grad_enabled():
         return _nll(rows, weight, bias, target, None)
-    nll: Tensor = _LinearCrossEntropy.apply(rows, weight, bias, target)  # type: ignore[no-untyped-call]  # torch's
+    nll: Tensor = _LinearCrossEntropy.apply(rows, weight, bias, target, alike)  # type: ignore[no-untyped-call]  # torch's
     return nll
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> Tensor:
+    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor, target: Tensor, alike: bool) -> Tensor:
         ctx.save_for_backward(rows, weight, bias, target)
-        ctx.gradients = _Gradients(rows, weight, bias, target)
+        ctx.gradients = _Gradients(rows, weight, bias, target) if alike else None
         return _nll(rows, weight, bias, target, ctx.gradients)
 
     @staticmethod
@@ -55,10 +60,10 @@ class _LinearCrossEntropy(torch.autograd.Function):
         # Given away: they are scaled in place, so a second pass over the same graph makes its own.
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is not None and len(upstream) and bool((upstream == upstream[0]).all()):
-            return (*(sums.mul_(upstream[0]) for sums in gradients.sums), None)
+            return (*(sums.mul_(upstream[0]) for sums in gradients.sums), None, None)
         gradients = _Gradients(rows, weight, bias, target, upstream)
         _nll(rows, weight, bias, target, gradients)
-        return *gradients.sums, None
+        return *gradients.sums, None, None
 
 
 class _Gradients:
@@ -133,3 +138,20 @@ def _logits(rows: Tensor, weight: Tensor, bias: Tensor, space: Tensor) -> Tensor
 
 def target_logits(rows: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> Tensor:
     return (full_precision(rows) * full_precision(weight[target])).sum(-1) + bias[target]
+
+
+def log_partition(
+    rows: Float[Tensor, "N e"],
+    weight: Float[Tensor, "V e"],
+    bias: Float[Tensor, " V"],
+    some: Int[Tensor, " N"],
+) -> Float[Tensor, " N"]:
+    """log Σ_v exp(weight_v · row + bias_v); ``some`` is any word of each row.
+
+    Each row has a gradient of its own here, so in training the logits are held: of few rows, the heads.
+    """
+    if torch.is_grad_enabled():
+        return full_precision(functional.linear(rows, weight.to(rows.dtype), bias.to(rows.dtype))).logsumexp(
+            -1
+        )
+    return _nll(rows, weight, bias, some, None) + target_logits(rows, weight, bias, some)

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from ssdvae.data.batches import Noise
 from ssdvae.models.flops import gru_flops
 
 
@@ -77,3 +78,17 @@ def full_precision(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 def per_word(mask: Bool[Tensor, "B M"]) -> Bool[Tensor, "B T"]:
     """The mask of the events, for each of their words."""
     return mask.repeat_interleave(4, dim=1)
+
+
+def dropped(
+    values: Float[Tensor, "B *shape"], share: float, noise: Noise | None
+) -> Float[Tensor, "B *shape"]:
+    """Dropout: a share of the values is set to 0, and the others are scaled so that the mean stays.
+
+    Without noise nothing is dropped. It is our own noise, so that what a document loses depends on nothing
+    but the seed and the step.
+    """
+    if noise is None or not share:
+        return values
+    keep = noise.uniform(*values.shape[1:], device=values.device) >= share
+    return values * keep / (1 - share)

@@ -13,7 +13,7 @@ from ssdvae.config import SSDVAESettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
-from ssdvae.models.decoder import GuidedDecoder
+from ssdvae.models.decoder import DecoderState, GuidedDecoder
 from ssdvae.models.encoder import Encoder
 from ssdvae.models.latent import (
     Elbo,
@@ -107,7 +107,11 @@ class SSDVAE(EventModel):
         return words.sum(2), self.prior(sample, ends)
 
     def initialize_from_data(
-        self, observed: Int[Tensor, "N M"], relations: Sequence[Mapping[str, Any]]
+        self,
+        heads: Int[Tensor, "N M"],
+        observed: Int[Tensor, "N M"],
+        relations: Sequence[Mapping[str, Any]],
+        lexicon: Int[Tensor, "P 2"] | None = None,
     ) -> None:
         self.prior.initialize_from_data(observed, relations_between(relations, self.frames))
 
@@ -133,11 +137,11 @@ class SSDVAE(EventModel):
             samples.append(sampler(self.prior.next(samples[-1]), noise))
         return self._plan_of(torch.stack(samples, dim=1))
 
-    def extend_plan(self, plan: Plan, state: Float[Tensor, "L B h"], sampler: Sampler, noise: Noise) -> Plan:
+    def extend_plan(self, plan: Plan, state: DecoderState, sampler: Sampler, noise: Noise) -> Plan:
         if plan.event < plan.mask.shape[1]:
             return plan
         # Only a prior that waits for the words comes here, and these are all in the state.
-        sample = sampler(self.prior.next(state[-1]), noise)
+        sample = sampler(self.prior.next(state.layers[-1]), noise)
         new = self._plan_of(sample[:, None])
         assert plan.frames is not None
         assert new.frames is not None

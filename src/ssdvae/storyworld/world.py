@@ -265,6 +265,24 @@ class World:
             np.add.at(result.T, self._columns[scenario.name], states.T)
         return result
 
+    def next_frame_probs(self, events: Sequence[Event]) -> Array:
+        """p(f_m | the words of the events before it), [M, F] in the order of ``frames``.
+
+        NaN after words that are impossible.
+        """
+        result = np.zeros((len(events), len(self.frames)))
+        for scenario in self.scenarios if events else ():
+            np.add.at(result[0], self._columns[scenario.name], scenario.prior * scenario.first)
+        for m in range(1, len(events)):
+            possible = self._scenario_forwards(events[:m])
+            total = _log_sum([log_prob for log_prob, *_ in possible])
+            if not possible:
+                result[m] = np.nan
+            for log_prob, scenario, alpha, _ in possible:
+                ahead = alpha[-1].sum(0) @ scenario.transition
+                np.add.at(result[m], self._columns[scenario.name], math.exp(log_prob - total) * ahead)
+        return result
+
     def _scenario_forwards(
         self, events: Sequence[Event], unseen: int = 0
     ) -> list[tuple[float, Scenario, Array, Array]]:

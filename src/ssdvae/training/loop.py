@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from accelerate import Accelerator
@@ -51,6 +52,26 @@ def new_model(
         weight = model.word_embedding().weight.data
         weight[torch.from_numpy(vectors.found)] = torch.from_numpy(vectors.matrix[vectors.found])
     return model
+
+
+def initialize_from_run(model: EventModel, folder: Path) -> None:
+    """Give a model the weights of another that has the same words, frames and shape."""
+    other = EventModel.read(folder)
+    for kind, mine, theirs in (
+        ("words", model.vocabulary, other.vocabulary),
+        ("frames", model.frames, other.frames),
+    ):
+        if mine.names != theirs.names:
+            raise UserError(
+                f"the {kind} of {folder} are not those of the corpus: training cannot begin with its weights"
+            )
+    try:
+        model.load_state_dict(other.state_dict())
+    except RuntimeError as error:
+        raise UserError(
+            f"the weights of {folder} do not fit this model\n"
+            "give the settings that it was trained with: they are in its config.yaml"
+        ) from error
 
 
 def new_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Optimizer:

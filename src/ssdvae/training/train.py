@@ -13,9 +13,11 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
+from torch import Tensor
 
 from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.data.batches import mask_frames
@@ -27,7 +29,15 @@ from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.files import real_path
 from ssdvae.progress import SILENT, Advance, Progress, no_advance
 from ssdvae.runs import Run, State, judged_by
-from ssdvae.training.loop import Step, new_accelerator, new_model, new_optimizer, steps_per_epoch, train_steps
+from ssdvae.training.loop import (
+    Step,
+    initialize_from_run,
+    new_accelerator,
+    new_model,
+    new_optimizer,
+    steps_per_epoch,
+    train_steps,
+)
 from ssdvae.training.size import refuse_if_too_large
 from ssdvae.weights import check_finite
 
@@ -147,6 +157,25 @@ def _relations(settings: TrainSettings) -> Sequence[Relation]:
         ) from error
 
 
+def _lexicon(settings: TrainSettings, corpus: Corpus) -> Tensor | None:
+    """The words and frames of the corpus that a lexicon puts together, by their numbers."""
+    path = settings.values().get("lexicon")
+    if path is None:
+        return None
+    from ssdvae.extraction.lexicon import read_lexicon  # slow to import
+
+    pairs = [
+        (corpus.vocabulary.word_id(verb), corpus.frames.id(frame))
+        for verb, frames in read_lexicon(path).frames.items()
+        for frame in frames
+        if verb in corpus.vocabulary
+    ]
+    known = [(word, frame) for word, frame in pairs if frame >= 0]
+    if not known:
+        raise UserError(f"{path} has no verb and frame that are both known to {corpus.folder}")
+    return torch.tensor(known)
+
+
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
     """The settings with the dimension of the word vectors decided, and paths that hold from any folder."""
     paths = {name: real_path(path) for name, path in settings.values().items() if isinstance(path, Path)}
@@ -198,9 +227,14 @@ class _Training:
 
     def begin(self) -> State:
         """A run before its first step, with what its model takes from the frames that it will observe."""
+        if self.settings.init is not None:
+            initialize_from_run(self.model, self.settings.init)
+            return State(corpus=self.corpus.fingerprint)
         observed = mask_frames(self.documents, self.settings.observe, self.settings.seed)
+        heads = torch.from_numpy(self.documents.tokens[..., 0].astype(np.int64))
         relations = _relations(self.settings) if self.model.needs_relations else []
-        self.model.initialize_from_data(torch.from_numpy(observed).long(), relations)
+        lexicon = _lexicon(self.settings, self.corpus)
+        self.model.initialize_from_data(heads, torch.from_numpy(observed).long(), relations, lexicon)
         return State(corpus=self.corpus.fingerprint)
 
     def restore(self) -> State:
@@ -301,7 +335,8 @@ class _Training:
             raise UserError("no event of the validation split has a known frame to judge by")
         figure = scores[name]
         self._warn_if_useless(name, figure)
-        best = math.isfinite(figure) and (state.best is None or figure < state.best)
+        better = state.best is None or figure < state.best or self.settings.model_settings.keeps_last
+        best = math.isfinite(figure) and better
         if best:
             state.best, state.best_step, state.stale = figure, state.step, 0
         else:

@@ -1,0 +1,145 @@
+"""The mixture over frames at the head of an event, without parameters.
+
+Before an event there is a state h, and from it p(f | h) and a language model's p_0(v | h). A frame reweighs
+the heads v:
+
+    p(v | f, h) = p_0(v | h) a_fv / ρ_f(h)        ρ_f(h) = Σ_v p_0(v | h) a_fv
+    a_fv = exp(b_fv) if f is a candidate of v, else κ_f = exp(−c_f)
+
+which is softmax(s_v(h) + log a_fv) for p_0 = softmax(s). The penalty c_f is finite: nothing has probability
+zero. Pairs of a head and a candidate are few, so the sums over all words are sparse:
+
+    ρ_f = κ_f + Σ_{v: f is a candidate of v} p_0(v | h) (exp(b_fv) − κ_f)
+
+p_0 is normalised before it is summed and κ_f stands beside the sum, so that no ρ_f underflows, however
+improbable all heads of the frame are beside the likeliest word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+
+@dataclass(frozen=True)
+class Support:
+    """a_fv: the candidates of each head with their weights, and what all others have.
+
+    The unknown word stands for many heads and has every frame for a candidate: its row of the table is empty.
+    """
+
+    table: Int[Tensor, "V D"]  # candidate frames of each word, from the left; −1 where there are no more
+    weights: Float[Tensor, "V D"]  # exp(b)
+    others: Float[Tensor, " F"]  # κ
+    unknown: int  # the word
+    unknown_weights: Float[Tensor, " F"]  # its exp(b)
+
+    @cached_property
+    def pairs(self) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"], Float[Tensor, " P"]]:
+        """All words and candidates, ordered by frame, and exp(b) − κ of each."""
+        words, places = (self.table >= 0).nonzero(as_tuple=True)
+        every = torch.arange(len(self.others), device=self.table.device)
+        frames = torch.cat([self.table[words, places], every])
+        words = torch.cat([words, torch.full_like(every, self.unknown)])
+        extra = torch.cat([self.weights[words[: len(places)], places], self.unknown_weights])
+        order = frames.argsort(stable=True)
+        return words[order], frames[order], (extra - self.others[frames])[order]
+
+    @cached_property
+    def words(self) -> Int[Tensor, " U"]:
+        """Those that have candidates."""
+        words: Tensor = torch.unique(self.pairs[0])
+        return words
+
+    def reach(self, p0: Float[Tensor, "N U"]) -> Float[Tensor, "N F"]:
+        """ρ, from the probabilities of ``words``."""
+        words, frames, extra = self.pairs
+        rows = torch.searchsorted(self.words, words)
+        first = torch.searchsorted(frames, torch.arange(len(self.others), device=frames.device))
+        # A sum of rows for each frame: what bags of embeddings are.
+        sums = functional.embedding_bag(
+            rows, p0.T.contiguous(), first, mode="sum", per_sample_weights=extra.to(p0.dtype)
+        )
+        return (self.others[:, None] + sums).clamp_min(torch.finfo(p0.dtype).tiny).T
+
+    def of(self, heads: Int[Tensor, " N"]) -> Float[Tensor, "N F"]:
+        """a_fv of one head each."""
+        frames, count = self.table[heads], len(self.others)
+        # What stands beside the candidates goes to a column of its own, and is left out.
+        index = frames.where(frames >= 0, count)
+        row = functional.pad(self.others, (0, 1)).expand(len(heads), -1)
+        known = row.scatter(1, index, self.weights[heads])[:, :count]
+        return torch.where((heads == self.unknown)[:, None], self.unknown_weights, known)
+
+    def over_words(self, weights: Float[Tensor, "N F"]) -> Float[Tensor, "N V"]:
+        """Σ_f weights_f a_fv of every word v."""
+        found = self.table.clamp_min(0)
+        extra = (self.weights - self.others[found]) * (self.table >= 0)
+        sums = (weights @ self.others)[:, None] + (weights[:, found] * extra).sum(-1)
+        unknown = torch.arange(len(found), device=found.device) == self.unknown
+        return torch.where(unknown, (weights @ self.unknown_weights)[:, None], sums)
+
+
+@dataclass(frozen=True)
+class EventScores:
+    """Some events by each frame that they could have."""
+
+    log_frames: Float[Tensor, "N F"]  # log p(f | h)
+    heads: Float[Tensor, "N F"]  # log p(f, v | h)
+    arguments: Float[Tensor, "N #F 3"]  # log p(a_s | f, h, v, a_<s); one for all frames that they do not know
+
+    def marginal(self) -> Float[Tensor, " N"]:
+        """log p(v, a | h)"""
+        if self.arguments.shape[1] == 1:  # outside the sum, where they weigh the same in all events
+            return self.heads.logsumexp(-1) + self.arguments.sum((1, 2))
+        return (self.heads + self.arguments.sum(-1)).logsumexp(-1)
+
+    def posterior(self) -> Float[Tensor, "N F"]:
+        """log r(f | h, v, a), or log r(f | h, v) where arguments do not know the frame."""
+        known = self.arguments.shape[1] > 1
+        return (self.heads + self.arguments.sum(-1) if known else self.heads).log_softmax(-1)
+
+    def words(self, given: Int[Tensor, " N"]) -> Float[Tensor, "N 4"]:
+        """log p of each word after those before it; and given the frame, where that is not −1."""
+        arguments = self.arguments.expand(*self.heads.shape, 3)
+        so_far = torch.cat([self.heads[..., None], arguments], dim=-1).cumsum(-1)
+        index = given.clamp_min(0)[:, None]
+        one = so_far.gather(1, index[..., None].expand(-1, -1, 4))[:, 0] - self.log_frames.gather(1, index)
+        log_p = one.where((given >= 0)[:, None], so_far.logsumexp(1))
+        return log_p.diff(dim=-1, prepend=torch.zeros_like(log_p[:, :1]))
+
+
+UNSEEN = 0.5
+"""How often a head and a frame count as seen together that only a lexicon knows."""
+
+
+def candidates(
+    heads: Int[Tensor, " N"],
+    frames: Int[Tensor, " N"],
+    words: int,
+    most: int,
+    lexicon: Int[Tensor, "P 2"] | None = None,
+) -> tuple[Int[Tensor, "V D"], Float[Tensor, "V D"]]:
+    """The most frequent frames of each head, from the left, and how often they were seen together.
+
+    Those of a lexicon that were never seen come last.
+    """
+    seen = torch.stack([heads, frames])
+    more = seen[:, :0] if lexicon is None else torch.unique(lexicon.T, dim=1)
+    pairs, index = torch.unique(torch.cat([seen, more], dim=1), dim=1, return_inverse=True)
+    counts = index[: len(heads)].bincount(minlength=pairs.shape[1]).float().clamp_min(UNSEEN)
+    order = counts.argsort(descending=True, stable=True)
+    order = order[pairs[0, order].argsort(stable=True)]
+    (head, frame), count = pairs[:, order], counts[order]
+    # The place of a frame among those of its head.
+    place = torch.arange(len(head)) - torch.searchsorted(head, head)
+    kept = place < most
+    table, together = torch.full((words, most), -1), torch.zeros(words, most)
+    table[head[kept], place[kept]] = frame[kept]
+    together[head[kept], place[kept]] = count[kept]
+    return table, together
