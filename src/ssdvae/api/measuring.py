@@ -41,9 +41,7 @@ def evaluate(
     find_tasks(chosen.task_names)  # a wrong name is better known before the model is read
     corpus = corpus_of(run, corpus)
     model = as_model(run)
-    documents = corpus.manifest["splits"][chosen.split]["documents"]
-    with resolve(progress).task("evaluating", documents) as advance:
-        return evaluate_run(run, model, corpus, chosen, details=details, advance=advance)
+    return evaluate_run(run, model, corpus, chosen, details=details, progress=resolve(progress))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from ssdvae.evaluation.tasks.base import Task
 from ssdvae.measurements import Measurement
 from ssdvae.memory import keep_freed_memory
 from ssdvae.models.base import Beliefs, EventModel
-from ssdvae.progress import Advance, no_advance
+from ssdvae.progress import SILENT, Progress
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Evaluation:
     corpus: Corpus
     settings: EvaluateSettings
     tasks: Sequence[Task]
-    advance: Advance
+    progress: Progress
 
     @cached_property
     def documents(self) -> Documents:
@@ -58,9 +58,10 @@ class Evaluation:
                 observer.add(beliefs, batch)
 
         words = any(task.scores_words for task in self.tasks)
-        scores = evaluate(
-            self.model, self.documents, self.settings, words=words, observe=show, advance=self.advance
-        )
+        with self.progress.task("evaluating", len(self.documents)) as advance:
+            scores = evaluate(
+                self.model, self.documents, self.settings, words=words, observe=show, advance=advance
+            )
         return SplitPass(scores, observers)
 
 
@@ -71,7 +72,7 @@ def measure(
     settings: EvaluateSettings,
     *,
     details: Path | None = None,
-    advance: Advance = no_advance,
+    progress: Progress = SILENT,
 ) -> list[Measurement]:
     """Measure the tasks that the model has an answer to; ``weights`` is the fingerprint of the model.
 
@@ -84,7 +85,7 @@ def measure(
     if details is not None and not any(task.has_details for task, _ in found):
         some = ", ".join(task.name for task in TASKS.values() if task.has_details)
         raise UserError(f"--details: no task with a score for each item is measured; such tasks: {some}")
-    evaluation = Evaluation(model, corpus, settings, [task for task, _ in found], advance)
+    evaluation = Evaluation(model, corpus, settings, [task for task, _ in found], progress)
     used = {name: value for name, value in settings.to_dict().items() if name not in ("tasks", "split")}
     done = []
     for task, data in found:

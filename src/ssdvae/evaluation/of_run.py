@@ -14,7 +14,7 @@ from ssdvae.evaluation.measure import flat, measure
 from ssdvae.files import atomic_write, sha256
 from ssdvae.measurements import write_scores
 from ssdvae.models.base import EventModel
-from ssdvae.progress import Advance, no_advance
+from ssdvae.progress import SILENT, Progress
 
 log = logging.getLogger(__name__)
 
@@ -26,14 +26,14 @@ def evaluate_run(
     settings: EvaluateSettings,
     *,
     details: str | Path | None = None,
-    advance: Advance = no_advance,
+    progress: Progress = SILENT,
 ) -> dict[str, Any]:
     """The figures of all tasks by name; ``run`` is a folder, or the name of a model on the hub."""
     folder = Path(run)
     weights = sha256(folder / "model.safetensors") if folder.is_dir() else str(run)
     # Opened before the work: a place that cannot be written to is better known now.
     with nullcontext() if details is None else atomic_write(details) as path:
-        measured = measure(model, weights, corpus, settings, details=path, advance=advance)
+        measured = measure(model, weights, corpus, settings, details=path, progress=progress)
     if folder.is_dir():
         try:
             write_scores(folder, measured)

@@ -32,7 +32,8 @@ def run(evaluation: Evaluation, data: Data) -> Result:
 
     model, settings = evaluation.model, evaluation.settings
     items = ClozeTask.of(read_cloze(data.path), model.vocabulary, evaluation.corpus.lowercase)
-    scores = score_cloze(model, items, settings, evaluation.advance)
+    with evaluation.progress.task("cloze", len(items)) as advance:
+        scores = score_cloze(model, items, settings, advance)
     return Result(len(items), scores.summary(settings.eval_seed), scores.details())
 
 
