@@ -18,7 +18,7 @@ from ssdvae.models.output import linear_cross_entropy, log_partition
 def test_same_loss_and_gradients_as_the_plain_one(
     alike: bool, rows: int, weighing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the rows weigh in the loss, and are expected to, and however many of them are computed at once."""
+    """Whatever the rows weigh, or are expected to, and however many of them are computed at once."""
     monkeypatch.setattr(output, "ROWS", 5)
     monkeypatch.setattr(output, "WORDS", 3)
     x, weight, bias = (torch.randn(*shape, dtype=torch.float64) for shape in ((rows, 4), (7, 4), (7,)))
