@@ -35,8 +35,8 @@ FRAME_PREDICTION = Task(
     title="Frame prediction",
     explanation="Higher is better, except for the calibration error; precision and F1 are macro. No frame "
     "was observed. The paper classifies single events: only a corpus of one event a document compares with "
-    "it. Its classifiers, unlike SSDVAE, learn from the frames of all training events. “Next frame” is the log "
-    "loss of a frame before any word of its event is read: lower is better.",
+    "it. Its classifiers, unlike SSDVAE, learn from the frames of all training events. “Next frame” is the "
+    "log loss of a frame before any word of its event is read: lower is better.",
     figures=(
         Figure("frame_accuracy", "accuracy", "higher", share=True, paper="3", headline="frame accuracy"),
         Figure("frame_precision", "macro precision", "higher", share=True, paper="3"),
