@@ -41,8 +41,8 @@ def test_efficiency_is_work_by_time_and_by_the_rate_of_matrices(
         steps.append(work)
         return next(seconds)
 
-    monkeypatch.setattr("ssdvae.benchmark._seconds", timed)
-    monkeypatch.setattr("ssdvae.benchmark.gemm_gflops", lambda device: next(rates))
+    monkeypatch.setattr("ssdvae.training.benchmark._seconds", timed)
+    monkeypatch.setattr("ssdvae.training.benchmark.gemm_gflops", lambda device: next(rates))
     result = benchmark(BenchmarkSettings(model=model, **{**SMALL, "steps": 3}))
     assert len(steps) == 2 * 3
     for phase, documents in (("train", 4), ("evaluate", 6)):
@@ -56,7 +56,7 @@ def test_efficiency_is_work_by_time_and_by_the_rate_of_matrices(
 def test_the_rate_of_matrices_is_their_work_by_the_time_that_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two matrices of side n take 2n³ operations; here a look at the clock takes a fifth of the time."""
     clock = count(step=SECONDS / 5)
-    monkeypatch.setattr("ssdvae.benchmark.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("ssdvae.training.benchmark.time.perf_counter", lambda: next(clock))
     # Looks at 1/5, 2/5 … 4/5 of the time, each followed by a product; the one at 5/5 ends it.
     assert gemm_gflops(torch.device("cpu")) == pytest.approx(4 * 2 * SIDE**3 / SECONDS / 1e9)
 

@@ -137,6 +137,19 @@ def test_a_classifier_is_measured_by_its_frames_alone(documents: Documents) -> N
     assert scores["frame_ppl"] > 1
 
 
+def test_the_next_frame_costs_what_the_model_gives_it_before_its_event(documents: Documents) -> None:
+    """Over events with a known frame; a model that predicts no next frame has no such figure."""
+    model = toy_model("planner").float()
+    scores = evaluate(model, documents, EvaluateSettings(eval_batch=2))
+    batch = collate(documents, np.arange(5))
+    log_p = model.next_frame_log_probs(batch)
+    assert log_p is not None
+    known = batch.mask & (batch.frames >= 0)
+    nats = functional.nll_loss(log_p[known], batch.frames[known])
+    assert scores["next_frame_nats"] == pytest.approx(nats.item(), rel=1e-5)
+    assert evaluate(toy_ssdvae(), documents, EvaluateSettings())["next_frame_nats"] is None
+
+
 def test_certainty_is_measured_too() -> None:
     """Rounding may put the nats of a model that is certain a little below zero."""
     tally = Tally.empty(2, 1, FRAMES)

@@ -9,15 +9,16 @@ import torch
 from torch.nn import functional
 
 from ssdvae.models import output
-from ssdvae.models.output import linear_cross_entropy
+from ssdvae.models.output import linear_cross_entropy, log_partition
 
 
 @pytest.mark.parametrize("weighing", ["the same", "differently", "some not at all"])
 @pytest.mark.parametrize("rows", [0, 1, 5, 23])
+@pytest.mark.parametrize("alike", [True, False])
 def test_same_loss_and_gradients_as_the_plain_one(
-    rows: int, weighing: str, monkeypatch: pytest.MonkeyPatch
+    alike: bool, rows: int, weighing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the rows weigh in the loss, and however many of them are computed at once."""
+    """Whatever the rows weigh, or are expected to, and however many of them are computed at once."""
     monkeypatch.setattr(output, "ROWS", 5)
     monkeypatch.setattr(output, "WORDS", 3)
     x, weight, bias = (torch.randn(*shape, dtype=torch.float64) for shape in ((rows, 4), (7, 4), (7,)))
@@ -31,13 +32,21 @@ def test_same_loss_and_gradients_as_the_plain_one(
     def gradients(fused: bool) -> list[torch.Tensor]:
         a, b, c = (tensor.clone().requires_grad_() for tensor in (x, weight, bias))
         if fused:
-            nll = linear_cross_entropy(a, b, c, target)
+            nll = linear_cross_entropy(a, b, c, target, alike)
         else:
             nll = functional.cross_entropy(functional.linear(a, b, c), target, reduction="none")
         return [nll, *torch.autograd.grad((nll * scale).sum(), (a, b, c))]
 
     for mine, plain in zip(gradients(True), gradients(False), strict=True):
         torch.testing.assert_close(mine, plain)
+
+
+@pytest.mark.parametrize("learning", [True, False])
+def test_the_partition_is_the_sum_over_all_words(learning: bool) -> None:
+    x, weight, bias = (torch.randn(*shape, requires_grad=True) for shape in ((3, 4), (7, 4), (7,)))
+    with torch.set_grad_enabled(learning):
+        found = log_partition(x, weight, bias, torch.tensor([0, 6, 2]))
+    torch.testing.assert_close(found.detach(), functional.linear(x, weight, bias).logsumexp(-1).detach())
 
 
 def test_where_nothing_is_learned_no_gradient_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:

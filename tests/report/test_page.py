@@ -29,8 +29,8 @@ def test_the_numbers_are_those_of_the_scores(page: Path, runs: list[Path]) -> No
         # The figure as it is read, and in full when pointed at.
         cells = re.findall(r'<span title="([^"]+)">([^<]+)</span>', rows)
         figures = {float(full): float(short) for full, short in cells}
-        expected = {figure.name for figure in TASKS[measured["task"]].figures}
-        assert set(figures) == {measured["scores"][name] for name in expected}
+        scores = [measured["scores"].get(figure.name) for figure in TASKS[measured["task"]].figures]
+        assert set(figures) == {score for score in scores if score is not None}
         for full, short in figures.items():
             assert short == pytest.approx(full, abs=0.5 if full > 1 and full == int(full) else 0.005)
 

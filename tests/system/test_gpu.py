@@ -34,6 +34,7 @@ OF_ITS_OWN: dict[str, dict[str, Any]] = {
     "ssdvae": {"foresight": 0.5},
     "rnnlm": {"sampled_words": 20},
     "haqae": {"latents": 3, "codes": 4, "code_width": 5},
+    "planner": {"contrast": 1.0, "contrast_group": 3},
 }
 
 

@@ -67,6 +67,8 @@ class PlannerDecoder(Decoder):
         With ``vectors`` of the words, a frame's vector starts at the mean of those of its heads.
         """
         words, most = self.table.shape
+        # Counted where documents are; what is found is copied to where the parameters are.
+        heads, frames = heads.cpu(), frames.cpu()
         known, total = heads != self.unknown, max(1, len(heads))
         table, together = candidates(heads[known], frames[known], words, most, lexicon)
         # Heads that only the lexicon knows are as frequent as what was seen once.
@@ -81,12 +83,10 @@ class PlannerDecoder(Decoder):
             self.frame_bias.copy_((by_frame / by_frame.sum()).log())
             self.penalty.fill_(PENALTY)
             if vectors is not None:
-                frames = frames[known]
-                sums = vectors.new_zeros(self.frame_vectors.shape).index_add_(
-                    0, frames, vectors[heads[known]]
-                )
+                frames, vectors, random = frames[known], vectors.cpu(), self.frame_vectors.cpu()
+                sums = torch.zeros_like(random).index_add_(0, frames, vectors[heads[known]])
                 counts = frames.bincount(minlength=len(sums))[:, None]
-                self.frame_vectors.copy_(torch.where(counts > 0, sums / counts, self.frame_vectors))
+                self.frame_vectors.copy_(torch.where(counts > 0, sums / counts, random))
 
     @property
     def support(self) -> Support:

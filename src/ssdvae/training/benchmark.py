@@ -50,7 +50,7 @@ def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
     )
     learned = _documents(settings, settings.batch * (settings.steps + 1))
     heads, known = (torch.from_numpy(x.astype(np.int64)) for x in (learned.tokens[..., 0], learned.frames))
-    model.initialize_from_data(heads.to(accelerator.device), known.to(accelerator.device), [])
+    model.initialize_from_data(heads, known, [])
     rates: list[float] = []  # of the whole run
 
     def timed(documents: int, flops: int, steps: Iterator[Any]) -> dict[str, float]:
