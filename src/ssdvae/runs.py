@@ -321,5 +321,9 @@ def judged_by(scores: Mapping[str, Any]) -> str | None:
 
 def best_validation(records: Sequence[Record]) -> Record | None:
     """The validation that the saved model is from: the first of those with the lowest loss."""
-    judged = [record for record in records if validation_loss(record) is not None]
-    return min(judged, key=lambda record: float(validation_loss(record) or 0.0), default=None)
+    # By one figure for all: where it is not there it was not finite, and another one is no measure for it.
+    name = judged_by(
+        {name: value for record in records for name, value in record.items() if value is not None}
+    )
+    judged = [record for record in records if name is not None and record.get(name) is not None]
+    return min(judged, key=lambda record: float(record[str(name)]), default=None)

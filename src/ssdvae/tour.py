@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from ssdvae.files import atomic_write
 from ssdvae.models.base import EventModel
 from ssdvae.paper.figures import published_figures
 from ssdvae.progress import SILENT, Progress, track
+from ssdvae.records import to_json
 from ssdvae.report.page import write_report
 from ssdvae.runs import Run
 from ssdvae.storyworld.scores import best_cloze, best_scores
@@ -97,7 +97,7 @@ def take_tour(
             "best": {**best_scores(world, truth), **_best_cloze(world, corpus)},
         }
     with atomic_write(out / "scores.json") as path:
-        path.write_text(json.dumps(scores, indent=2) + "\n", encoding="utf-8")
+        path.write_text(to_json(scores, indent=2) + "\n", encoding="utf-8")
     return Tour(
         folder=out,
         run=run,
