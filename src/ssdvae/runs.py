@@ -190,9 +190,8 @@ class Run:
                 check_shape({name: record.get(name) for name in Required.__annotations__}, Required)
                 check_shape({k: v for k, v in record.items() if k != "split"}, Figures)
                 _check_signs(record)
-            except (Malformed, UnicodeDecodeError) as error:
-                expected = "a record of the training"
-                raise DataError(self.metrics_path, number, str(error), expected) from error
+            except Malformed as error:
+                raise DataError(self.metrics_path, number, error.found, error.expected) from error
             records.append({name: value for name, value in record.items() if value is not None})
         return records
 
