@@ -47,10 +47,9 @@ def chunked(
 def map_in_processes(
     chunks: Iterable[Chunk], work: Callable[[Chunk], Result], jobs: int, advice: str = ""
 ) -> Iterator[Result]:
-    """What the work makes of each chunk, in their order; no ``jobs`` are one for each core.
+    """Apply ``work`` to each chunk in ``jobs`` processes (0: one a core); results come in their order.
 
-    The work is handed over to each process once, with all that it needs, so it must be possible to pickle it.
-    ``advice`` is given when a process dies.
+    ``work`` is pickled and sent to each process once. ``advice`` is added to the message if a process dies.
     """
     jobs, chunks = jobs or cores(), iter(chunks)
     first = list(islice(chunks, 1 if jobs == 1 else 2))

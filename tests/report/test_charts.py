@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.report.charts import Axis, around, stack
+from ssdvae.report.charts import Axis, padded_range, stacked_bars
 from ssdvae.report.html import Html, breakable, join, tag
 
 RANGES = st.tuples(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3)).map(lambda x: (x[0], x[0] + x[1]))
@@ -41,7 +41,7 @@ def test_the_square_root_scale(high: float) -> None:
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1))
 def test_a_range_holds_its_values(values: list[float]) -> None:
-    low, high = around(values)
+    low, high = padded_range(values)
     assert low < min(values) <= max(values) < high
 
 
@@ -83,4 +83,4 @@ def test_only_markup_is_left_as_it_is() -> None:
 
 
 def test_a_variable_of_one_value_has_a_bar_without_width() -> None:
-    assert "NaN" not in stack("nothing", [("run", [("said", 0.0), ("left", 0.0)])], "nats")
+    assert "NaN" not in stacked_bars("nothing", [("run", [("said", 0.0), ("left", 0.0)])], "nats")

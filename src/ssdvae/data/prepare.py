@@ -29,7 +29,7 @@ ROWS = 4096
 """Documents per record batch: what is held in memory while writing."""
 
 COUNTS = ["read", "documents", "too_short", "events", "dropped_events", "frameless_events", "unknown_words"]
-"""What the manifest says of each split."""
+"""Counts of each split that the manifest has."""
 
 Result = TypeVar("Result")
 
@@ -58,7 +58,7 @@ def words_of(event: Event, settings: PrepareSettings) -> Words:
 
 
 class _Passes:
-    """Goes over the documents, with a word on what for; counts them, and what was bad, at each file."""
+    """Reads each source file as often as needed; remembers how many documents and bad lines it has."""
 
     def __init__(self, source: Source, jobs: int, progress: Progress) -> None:
         self.source, self.jobs, self.progress = source, jobs, progress
@@ -193,7 +193,7 @@ def _words(events: Iterable[Event], settings: PrepareSettings) -> list[str]:
 
 
 class _EncodedSplit:
-    """Some documents of one split in numbers, and what there was to count."""
+    """Some documents of one split in numbers, and their counts."""
 
     def __init__(self, split: Split, settings: PrepareSettings) -> None:
         self.settings = settings
@@ -280,7 +280,7 @@ class _SplitFile:
 def _write_splits(
     passes: _Passes, folder: Path, settings: PrepareSettings, vocabulary: Vocabulary, frames: Inventory
 ) -> tuple[dict[Split, dict[str, int]], dict[Split, ClozeBuilder]]:
-    """All documents, each file read once; returns what there was to count, and what gives cloze items."""
+    """All documents, each file read once; returns the counts and the cloze candidates of each split."""
     counts: dict[Split, Counter[str]] = {split: Counter(dict.fromkeys(COUNTS, 0)) for split in SPLITS}
     builders: dict[Split, ClozeBuilder] = {s: ClozeBuilder(settings) for s in SPLITS if s != "train"}
     work = partial(_encode_documents, settings=settings, vocabulary=vocabulary, frames=frames)
@@ -299,7 +299,7 @@ def _write_splits(
 
 
 def _write_cloze(path: Path, builder: ClozeBuilder) -> int:
-    """The items of a split, of which there may be none, and then there is no file; returns how many."""
+    """Write the cloze items of a split, if it has any; returns how many."""
     items = builder.items()
     if items:
         path.parent.mkdir(exist_ok=True)

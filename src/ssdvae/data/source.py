@@ -30,7 +30,7 @@ Found = tuple[Split, Document]
 
 @dataclass(frozen=True)
 class Part(Generic[Result]):
-    """What became of some documents of a file."""
+    """The result of some documents of a file, and how many there were."""
 
     read: int
     bad: int
@@ -81,10 +81,10 @@ class Source:
     def read(
         self, path: Path, work: Callable[[Iterable[Found]], Result], jobs: int
     ) -> Iterator[Part[Result]]:
-        """What the work makes of the documents of a file, some at a time and in their order.
+        """Apply ``work`` to the documents of a file, a chunk at a time; results come in the file's order.
 
-        JSON lines are parsed where the work is done. Documents of other files are read by this process, which
-        does the work too: to hand them over would take as long.
+        JSON lines are parsed by the process that does the work. Other formats are read and worked on here:
+        handing their documents to another process would take as long as the work itself.
         """
         if (self.format or guess_format(path)) == "jsonl":
             lines = chunked(byte_lines(path), BYTES, lambda line: len(line[1]))

@@ -117,7 +117,7 @@ def _clear(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def _stop_with_the_sweep() -> None:
+def _stop_when_the_sweep_ends() -> None:
     """Wait until the sweep lets go of our standard input, in whatever way; then stop as one is asked to."""
     # Not through sys.stdin, whose lock a thread must not hold while the interpreter ends.
     while os.read(0, 1):
@@ -129,7 +129,7 @@ def main(text: str) -> int:
     # What is said goes to standard error, which is the log of the cell.
     logging.basicConfig(format="%(message)s")
     logging.getLogger("ssdvae").setLevel(logging.INFO)
-    threading.Thread(target=_stop_with_the_sweep, daemon=True).start()
+    threading.Thread(target=_stop_when_the_sweep_ends, daemon=True).start()
     try:
         run_job(Job.from_json(text), Bars())
     except UserError as error:

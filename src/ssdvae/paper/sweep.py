@@ -110,7 +110,7 @@ def sweep(
                     running.remove(one)
                     free.append(one.place)
                     if one.process.returncode:
-                        failed[one.cell] = _last_words(one)
+                        failed[one.cell] = _end_of_log(one)
                         cells.fail(one.cell)
                         log.warning(failed[one.cell])
                     else:
@@ -164,7 +164,7 @@ def _stop(running: Sequence[_Running]) -> None:
         one.process.wait()
 
 
-def _last_words(one: _Running) -> str:
+def _end_of_log(one: _Running) -> str:
     with open(one.log, "rb") as file:
         file.seek(one.log_start)
         lines = file.read().decode("utf-8", "replace").strip().splitlines()[-LAST_LINES:]

@@ -70,7 +70,7 @@ class Series:
     marks: Sequence[Mark]
 
 
-def around(values: Sequence[float]) -> tuple[float, float]:
+def padded_range(values: Sequence[float]) -> tuple[float, float]:
     """A range that holds the values, with some room."""
     room = 0.06 * (max(values) - min(values)) or 0.5
     return min(values) - room, max(values) + room
@@ -173,7 +173,7 @@ def _legend(series: Sequence[Series]) -> Html:
     )
 
 
-def stack(label: str, rows: Sequence[tuple[str, Sequence[tuple[str, float]]]], unit: str) -> Html:
+def stacked_bars(label: str, rows: Sequence[tuple[str, Sequence[tuple[str, float]]]], unit: str) -> Html:
     """Bars made of parts, one bar for each row; the parts have the same names in all of them."""
     longest = max(sum(value for _, value in parts) for _, parts in rows) or 1.0
     bars = []

@@ -17,7 +17,7 @@ from ssdvae.report.html import Html, breakable, join, tag
 SEEDS, SCRIPTS = 3, 2
 
 
-def readable(corpus: Corpus, documents: Documents) -> list[Document]:
+def to_documents(corpus: Corpus, documents: Documents) -> list[Document]:
     """Documents in words: a rare word is the unknown one, as the model sees it."""
 
     def event(tokens: Sequence[int], frame: int) -> Event:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ssdvae.config import Split
 from ssdvae.measurements import Measurement
-from ssdvae.report.charts import Axis, Mark, Series, around, plot, stack
+from ssdvae.report.charts import Axis, Mark, Series, padded_range, plot, stacked_bars
 from ssdvae.report.html import Html, absent, join, table, tag
 from ssdvae.report.runs import Reported, describe_data
 
@@ -66,7 +66,7 @@ def learning_curves(runs: Sequence[Reported]) -> Html:
                 max(r["epoch"] for run in drawn for r in run.curve),
                 root=True,
             ),
-            Axis("NLL, nats a word", *around(values)),
+            Axis("NLL, nats a word", *padded_range(values)),
             series,
         ),
         table("Validations", ["run", "epoch", "step", "NLL", "ppl"], rows),
@@ -144,7 +144,7 @@ def latent_use(runs: Sequence[Reported], split: Split) -> Html:
                 "A bar is the logarithm of the number of values. The first part is what the variable says "
                 "about the document: a collapsed one has none of it. The second is what stays uncertain, the "
                 "third the room of values that are rarely or never used.",
-                stack("What a latent variable says, in nats", bars, "nats"),
+                stacked_bars("What a latent variable says, in nats", bars, "nats"),
             ),
             table("Collapse diagnostics, in nats for each latent variable", head, rows),
             tag(

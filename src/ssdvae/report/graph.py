@@ -23,7 +23,7 @@ class Link:
     note: str
 
 
-def links(label: str, given: Sequence[Link]) -> Html:
+def link_graph(label: str, given: Sequence[Link]) -> Html:
     """Names on the left, names on the right, and bands between them as wide as the links are strong."""
     left = list(dict.fromkeys(link.source for link in given))
     # A name stands at the mean height of what leads to it, so that few bands cross.

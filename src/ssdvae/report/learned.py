@@ -16,16 +16,16 @@ from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
-from ssdvae.report.documents import readable, scripts, timelines
+from ssdvae.report.documents import scripts, timelines, to_documents
 from ssdvae.report.figures import figure
-from ssdvae.report.graph import Link, links
+from ssdvae.report.graph import Link, link_graph
 from ssdvae.report.html import Html, absent, breakable, join, table, tag
 from ssdvae.report.runs import Reported
 
 ROWS, TOP_WORDS, TOP_FRAMES, LINKS = 100, 8, 5, 24
 
 
-def inside(run: Reported, settings: ReportSettings, id: str) -> Iterator[Html]:
+def learned_sections(run: Reported, settings: ReportSettings, id: str) -> Iterator[Html]:
     """The parts about one run; those that its model has no answer for are named, with the reason."""
     if run.corpus is None:
         yield absent("Left out: the corpus of this run cannot be opened any more.")
@@ -33,11 +33,11 @@ def inside(run: Reported, settings: ReportSettings, id: str) -> Iterator[Html]:
     try:
         model = EventModel.read(run.folder)
         run.corpus.check_names(model.vocabulary, model.frames)
-        documents = first(run.corpus.split(settings.split), settings.sample)
+        documents = first_documents(run.corpus.split(settings.split), settings.sample)
     except UserError as error:
         yield absent(f"Left out: {run.sentence(error)}")
         return
-    shown = readable(run.corpus, first(documents, settings.documents))
+    shown = to_documents(run.corpus, first_documents(documents, settings.documents))
 
     @cache  # one pass over the documents for all parts
     def explanation() -> Explanation:
@@ -68,7 +68,7 @@ def inside(run: Reported, settings: ReportSettings, id: str) -> Iterator[Html]:
         yield absent(f"Left out ({', '.join(titles)}): {reason}")
 
 
-def first(documents: Documents, count: int) -> Documents:
+def first_documents(documents: Documents, count: int) -> Documents:
     """The first documents of a split."""
     d = documents
     return Documents(d.ids[:count], d.tokens[:count], d.frames[:count], d.lengths[:count])
@@ -153,6 +153,6 @@ def strongest_links(transitions: Transitions) -> Html:
         f"wider the band, the likelier. The strongest: {top.first} is followed by {top.second} "
         f"{top.probability:.0%} of the time, {top.lift:.0f} times chance. Point at a frame, or tab to it, to "
         "see only its links.",
-        links("Strongest links between frames", given),
+        link_graph("Strongest links between frames", given),
         table("Strongest links", head, rows, names=2),
     )

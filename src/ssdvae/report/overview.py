@@ -16,7 +16,7 @@ from ssdvae.report.html import Html, absent, join, table, tag
 from ssdvae.report.runs import Reported, describe_data
 
 
-def shown(value: Any) -> str:
+def setting_text(value: Any) -> str:
     """A setting as a reader wants it: of a path, the name."""
     if value is None:
         return "–"
@@ -76,7 +76,7 @@ def runs_table(runs: Sequence[Reported]) -> Html:
             [
                 run.name,
                 run.settings.model,
-                *(shown(run.settings.values().get(name)) for name in differs),
+                *(setting_text(run.settings.values().get(name)) for name in differs),
                 str(run.settings.seed),
                 f"{last['epoch']:g}" if last else "–",
                 f"{last['seconds'] / 60:.1f}" if last else "–",
@@ -92,7 +92,7 @@ def settings_table(runs: Sequence[Reported]) -> Html:
     for name in TrainSettings.names():
         known = [run.settings.values() for run in runs]
         if any(name in values for values in known):
-            cells = [shown(values[name]) if name in values else "" for values in known]
+            cells = [setting_text(values[name]) if name in values else "" for values in known]
             mark = tag("mark", name) if len(set(cells)) > 1 else name
             rows.append([mark, *cells])
     caption = "All settings" + ("; marked where the runs differ" if len(runs) > 1 else "")
@@ -162,7 +162,7 @@ def _result_table(
 
 def _configuration(row: Row) -> Html:
     """The model, and below it what sets it apart: columns of their own would push the figures off a phone."""
-    apart = [f"{name} {shown(value)}" for name, value in row.differs.items()]
+    apart = [f"{name} {setting_text(value)}" for name, value in row.differs.items()]
     runs = "1 run" if row.runs == 1 else f"{row.runs} runs"
     return join([row.settings.model, tag("small", ", ".join([*apart, runs]))])
 

@@ -15,7 +15,7 @@ from ssdvae.files import atomic_write
 from ssdvae.progress import Advance, no_advance
 from ssdvae.report.figures import calibration, latent_use, learning_curves
 from ssdvae.report.html import Html, join, tag
-from ssdvae.report.learned import inside
+from ssdvae.report.learned import learned_sections
 from ssdvae.report.overview import data_table, results, runs_table, settings_table, tiles
 from ssdvae.report.runs import Reported, read_runs
 
@@ -42,7 +42,7 @@ def write_report(
     ]
     looks = []
     for number, run in enumerate(runs):
-        content = join(inside(run, settings, f"run-{number}"))
+        content = join(learned_sections(run, settings, f"run-{number}"))
         # Closed but for the first: each is as long as all that stands before them.
         name = tag("summary", tag("h3", f"{run.name}, {run.settings.model}"))
         looks.append(tag("details", name, content, open=number == 0, class_="run"))

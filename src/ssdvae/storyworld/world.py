@@ -63,7 +63,7 @@ class Scenario:
         }
         self._tabulate()
 
-    def tell(self, rng: np.random.Generator) -> tuple[Event, ...]:
+    def sample_events(self, rng: np.random.Generator) -> tuple[Event, ...]:
         """A document, forwards through the generative story."""
         length = LENGTHS[int(len(LENGTHS) * rng.random())]
         fillers = {name: role.pool.names.draw(rng) for name, role in self.roles.items()}
@@ -71,13 +71,13 @@ class Scenario:
         for _ in range(length):
             step = self.states[state]
             drawn = [choice.draw(rng) for choice in step.slots]
-            verb, *rest = (self._say(word, slot, fillers, rng) for slot, word in enumerate(drawn))
+            verb, *rest = (self._mention(word, slot, fillers, rng) for slot, word in enumerate(drawn))
             subj, obj, mod = (None if word == MISSING else word for word in rest)
             events.append(Event(verb, subj, obj, mod, step.frame))
             state = self.then[state].draw(rng)
         return tuple(events)
 
-    def _say(self, word: str, slot: int, fillers: Mapping[str, str], rng: np.random.Generator) -> str:
+    def _mention(self, word: str, slot: int, fillers: Mapping[str, str], rng: np.random.Generator) -> str:
         if not word.startswith("@"):
             return word
         role = word[1:]
@@ -233,42 +233,46 @@ class World:
 
     def document(self, rng: np.random.Generator, id: str) -> Document:
         """A document drawn from the world; its events carry their true frames."""
-        return Document(id, self._which.draw(rng).tell(rng))
+        return Document(id, self._which.draw(rng).sample_events(rng))
 
     def documents(self, count: int, seed: int) -> Iterator[Document]:
         """Documents named by scenario and number; number i depends on (seed, i) alone."""
         for number in range(count):
             rng = np.random.default_rng((seed, number))
             scenario = self._which.draw(rng)
-            yield Document(f"{scenario.name}-{number:06d}", scenario.tell(rng))
+            yield Document(f"{scenario.name}-{number:06d}", scenario.sample_events(rng))
 
     def log_prob(self, events: Sequence[Event], unseen: int = 0) -> float:
         """log p(words | their number) in nats, −∞ for the impossible; frames are not looked at.
 
         With ``unseen``, of the events that come after so many of which nothing is known.
         """
-        return _log_sum([log_prob for log_prob, *_ in self._tellings(events, unseen)]) if events else 0.0
+        return (
+            _log_sum([log_prob for log_prob, *_ in self._scenario_forwards(events, unseen)])
+            if events
+            else 0.0
+        )
 
     def frame_posterior(self, events: Sequence[Event]) -> Array:
         """p(f_m | all the words), [M, F] in the order of ``frames``; NaN for an impossible document."""
         result = np.zeros((len(events), len(self.frames)))
-        tellings = self._tellings(events) if events else []
-        total = _log_sum([log_prob for log_prob, *_ in tellings])
-        if not tellings:
+        possible = self._scenario_forwards(events) if events else []
+        total = _log_sum([log_prob for log_prob, *_ in possible])
+        if not possible:
             result[:] = np.nan
-        for log_prob, scenario, alpha, emission in tellings:
+        for log_prob, scenario, alpha, emission in possible:
             states = math.exp(log_prob - total) * scenario.smooth(alpha, emission)
             np.add.at(result.T, self._columns[scenario.name], states.T)
         return result
 
-    def _tellings(
+    def _scenario_forwards(
         self, events: Sequence[Event], unseen: int = 0
     ) -> list[tuple[float, Scenario, Array, Array]]:
-        """log p(s, w), s, and its forward quantities, for every scenario that can tell the events."""
+        """log p(s, w), s, and its forward quantities, of every scenario s that allows these events."""
         words = [event.words for event in events]
-        able = [scenario for scenario in self.scenarios if scenario.possible(words)]
-        told = [(scenario, *scenario.forward(words, unseen)) for scenario in able]
-        return [(math.log(s.prior) + log_p, s, a, e) for s, log_p, a, e in told if log_p > -math.inf]
+        possible = [scenario for scenario in self.scenarios if scenario.possible(words)]
+        passes = [(scenario, *scenario.forward(words, unseen)) for scenario in possible]
+        return [(math.log(s.prior) + log_p, s, a, e) for s, log_p, a, e in passes if log_p > -math.inf]
 
     def expected_counts(self) -> dict[str, float]:
         """The expected number of occurrences of each word (and of the missing one) in one document."""
