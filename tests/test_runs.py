@@ -37,9 +37,16 @@ def test_the_best_validation_is_the_first_of_the_lowest(found: list[dict[str, An
     assert all(best["ppl"] < record["ppl"] for record in found[:place])
 
 
+def test_a_validation_without_the_figure_that_others_have_is_not_the_best() -> None:
+    """Its bound was not finite: its words, which are judged by nobody, do not make up for it."""
+    records = [{"step": 1, "ppl": 2.0}, {"step": 2, "ppl": 9.0, "ppl_bound": 8.0}]
+    assert best_validation(records) is records[1]
+
+
 def test_a_curve_has_the_validations_of_words(tmp_path: Path) -> None:
-    kept = [{"split": "valid", "step": 10, "ppl": 9.0}, {"split": "valid", "step": 30, "ppl": 8.0}]
-    others = [{"split": "train", "step": 5, "ppl": 1.0}, {"split": "valid", "step": 20, "frame_ppl": 3.0}]
+    valid: dict[str, Any] = {"split": "valid", "epoch": 0.5, "seconds": 1.0}
+    kept = [{**valid, "step": 10, "ppl": 9.0}, {**valid, "step": 30, "ppl": 8.0}]
+    others = [{**valid, "split": "train", "step": 5, "ppl": 1.0}, {**valid, "step": 20, "frame_ppl": 3.0}]
     lines = [others[0], kept[0], others[1], kept[1]]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert Run(tmp_path).curve() == kept

@@ -190,9 +190,8 @@ class Run:
                 check_shape({name: record.get(name) for name in Required.__annotations__}, Required)
                 check_shape({k: v for k, v in record.items() if k != "split"}, Figures)
                 _check_signs(record)
-            except (Malformed, UnicodeDecodeError) as error:
-                expected = "a record of the training"
-                raise DataError(self.metrics_path, number, str(error), expected) from error
+            except Malformed as error:
+                raise DataError(self.metrics_path, number, error.found, error.expected) from error
             records.append({name: value for name, value in record.items() if value is not None})
         return records
 
@@ -321,5 +320,9 @@ def judged_by(scores: Mapping[str, Any]) -> str | None:
 
 def best_validation(records: Sequence[Record]) -> Record | None:
     """The validation that the saved model is from: the first of those with the lowest loss."""
-    judged = [record for record in records if validation_loss(record) is not None]
-    return min(judged, key=lambda record: float(validation_loss(record) or 0.0), default=None)
+    # By one figure for all: where it is not there it was not finite, and another one is no measure for it.
+    name = judged_by(
+        {name: value for record in records for name, value in record.items() if value is not None}
+    )
+    judged = [record for record in records if name is not None and record.get(name) is not None]
+    return min(judged, key=lambda record: float(record[str(name)]), default=None)

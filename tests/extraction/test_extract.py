@@ -226,3 +226,27 @@ def test_a_journal_knows_the_size_of_its_file_after_a_stop(tmp_path: Path) -> No
     with _Journal(out, {}, done, Skipped()):  # the lock was let go, although the error is still held
         assert done.resumed == 2
     assert refused
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"read": 1, "coun',
+        "[1]",
+        "{}",
+        '{"read": 1, "counts": {}, "errors": [], "size": "4"}',
+        '{"read": 1, "counts": {"documents": null}, "errors": [], "size": 4}',
+        '{"read": 1, "counts": {}, "errors": [], "size": -4}',
+        '{"read": 1, "counts": {}, "errors": [], "size": 1}',
+        "[" * 100_000,
+    ],
+)
+def test_a_damaged_journal_counts_up_to_the_damage(line: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    first = json.dumps({"read": 3, "counts": {"documents": 3}, "errors": [], "size": 2})
+    (tmp_path / ".out.jsonl.part").write_text("{}{}{}")
+    (tmp_path / ".out.jsonl.journal").write_text(f'{{"a": 1}}\n{first}\n{line}\n{first}\n')
+    done = Streamed()
+    with _Journal(out, {"a": 1}, done, None):
+        assert (done.resumed, done.counts["documents"]) == (3, 3)
+        assert (tmp_path / ".out.jsonl.part").read_text() == "{}"

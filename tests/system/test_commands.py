@@ -118,6 +118,7 @@ def test_scores_are_averaged_over_the_runs_that_differ_in_their_seed(
     figures = {"a": (1, 0.9, 10.0), "b": (2, 0.9, 14.0), "c": (1, 0.2, 20.0)}
     for name, (seed, observe, ppl) in figures.items():
         copy = shutil.copytree(folder / "run", tmp_path / name)
+        shutil.rmtree(copy / "checkpoint")  # which would say that these are not its settings
         config = yaml.safe_load((copy / "config.yaml").read_text()) | {"seed": seed, "observe": observe}
         (copy / "config.yaml").write_text(yaml.safe_dump(config))
         assert main(["evaluate", str(copy), "--tasks=perplexity", "--bound-samples=1"]) == 0

@@ -298,7 +298,7 @@ def test_a_record_gone_wrong_is_named_by_its_line(
     lines = run.metrics_path.read_bytes().splitlines()
     lines[1] = line
     run.metrics_path.write_bytes(b"\n".join(lines) + b"\n")
-    with pytest.raises(DataError, match=rf"metrics\.jsonl, line 2: found(?s:.*){message}"):
+    with pytest.raises(DataError, match=rf"metrics\.jsonl, line 2: (?s:.*){message}"):
         api.write_report([run.folder], tmp_path / "page.html")
 
 

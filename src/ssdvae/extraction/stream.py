@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypedDict
 
 from ssdvae import __version__
 from ssdvae.config import StreamSettings
@@ -27,6 +27,8 @@ from ssdvae.files import atomic_write, open_text_for_writing, translate_os_error
 from ssdvae.locks import lock
 from ssdvae.pool import chunked, map_in_processes
 from ssdvae.progress import Progress, track
+from ssdvae.records import from_json
+from ssdvae.shapes import check_shape
 
 Task = tuple[str, Any]
 """Where a document stands, to be said if it is bad, and what it is to be made of."""
@@ -123,6 +125,15 @@ def process(tasks: Sequence[Task], work: Work) -> Chunk:
     return Chunk(len(tasks), tuple(lines), dict(counts), tuple(errors))
 
 
+class Entry(TypedDict):
+    """A line of the journal: one chunk that was written."""
+
+    read: int
+    counts: dict[str, int]
+    errors: list[str]
+    size: int  # of the output after it
+
+
 class _Journal:
     """The unfinished output, and how far it is.
 
@@ -156,12 +167,17 @@ class _Journal:
             self._files = files.pop_all()  # what fails before this lets go of the lock
         return self
 
-    def _entries(self) -> list[dict[str, Any]]:
+    def _entries(self) -> list[Entry]:
         """The entries of an earlier go at the same work, up to the first that is not whole."""
-        entries: list[dict[str, Any]] = []
+        entries: list[Entry] = []
         with contextlib.suppress(OSError, ValueError), open(self.path, encoding="utf-8") as file:
-            if json.loads(file.readline()) == self.header:
-                entries.extend(json.loads(line) for line in file)
+            whole = from_json(file.readline()) == self.header
+            for line in file if whole else ():
+                entry = from_json(line)
+                check_shape(entry, Entry)
+                if entry["size"] < (entries[-1]["size"] if entries else 0):
+                    break
+                entries.append(entry)
         if entries and (not self.part.exists() or self.part.stat().st_size < entries[-1]["size"]):
             return []
         return entries
