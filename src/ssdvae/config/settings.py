@@ -21,7 +21,7 @@ from ssdvae.config.presets import preset
 from ssdvae.errors import UserError, shorten
 
 LARGEST = 2**63
-"""Numbers are below this: torch has no others to draw from, and Arrow none to count with."""
+"""Whole numbers are below this: torch has no others to draw from, and Arrow none to count with."""
 
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", Path: "a path"}
 """The types that a setting may have, as messages name them; or a choice (``Literal``), or None beside one."""
@@ -121,11 +121,12 @@ class Setting:
         right = found in self.choices if self.choices else type(found) is kind or isinstance(found, kind)
         if isinstance(found, bool) and kind is not bool:
             right = False
+        fits = True
         if right and kind in (int, float):
             # The first of them also because a float cannot hold every whole number.
-            right = abs(found) < LARGEST and math.isfinite(found) and found in self.bounds
+            fits = not isinstance(value, int) or abs(found) < LARGEST
+            right = fits and math.isfinite(found) and found in self.bounds
         if not right:
-            fits = kind is not int or not isinstance(found, int) or abs(found) < LARGEST
             expected = self.expected if fits else f"{self.expected}, and of 63 bits"
             raise UserError(f"{self.flag}: found {shorten(value)}, expected {expected}")
         return found
