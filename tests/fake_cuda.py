@@ -182,8 +182,10 @@ _apply: Any = nn.Module._apply
 def _moved(module: nn.Module, *args: Any) -> Any:
     """A module on another device keeps its parameters, of which an optimiser may have hold already."""
     moves = any(not isinstance(parameter, OnCuda) for parameter in module.parameters(recurse=False))
+    before = torch.__future__.get_swap_module_params_on_conversion()
     torch.__future__.set_swap_module_params_on_conversion(moves)
     try:
         return _apply(module, *args)
     finally:
-        torch.__future__.set_swap_module_params_on_conversion(False)
+        # Children come first: what they leave behind is what the module's own parameters meet.
+        torch.__future__.set_swap_module_params_on_conversion(before)
