@@ -90,6 +90,9 @@ def _shown(value: Any) -> str:
 
 METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH"}
 
+WIDEST = 60
+"""Choices are listed in the place of a flag's value if they take no more columns than this."""
+
 
 class _SettingFlag(Action):
     """The value of a flag, in the type and within the bounds of its setting."""
@@ -99,8 +102,11 @@ class _SettingFlag(Action):
         if definition.kind is bool:
             options["nargs"] = 0
         else:
-            choices = definition.choices
-            options["metavar"] = "{" + ",".join(choices) + "}" if choices else METAVARS[definition.kind]
+            choices = "{" + ",".join(definition.choices) + "}"
+            if len(choices) > WIDEST:  # the help can be broken into lines, and the name of a value cannot
+                options["help"] += f": {', '.join(definition.choices)}"
+                choices = "NAME"
+            options["metavar"] = choices if definition.choices else METAVARS[definition.kind]
         super().__init__(option_strings, dest, **options)
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
