@@ -326,7 +326,7 @@ def test_frames_in_a_file_of_their_own_are_a_source_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "jobs", "alone"),
     [
-        (signal.SIGKILL, 1, False),
+        pytest.param(signal.SIGKILL, 1, False, marks=pytest.mark.slow),
         (signal.SIGKILL, 2, False),
         # Its processes must notice, or the test would wait for them.
         (signal.SIGKILL, 2, True),

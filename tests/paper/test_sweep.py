@@ -147,6 +147,7 @@ def test_a_sweep_that_is_killed_halfway_gives_the_same_tables(
     assert tables(out) == tables(whole)
 
 
+@pytest.mark.slow
 def test_a_sweep_is_stopped_and_gone_on_with(corpus: Path, tmp_path: Path) -> None:
     """Cells end with the sweep, however it ends, and save first; two sweeps never share a folder."""
     out = tmp_path / "out"

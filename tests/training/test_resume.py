@@ -111,7 +111,9 @@ def wait_for_step(run: Run, step: int, process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGINT]
+)
 def test_a_signal_changes_nothing(corpus: Corpus, tmp_path: Path, number: signal.Signals) -> None:
     """SIGKILL in the middle of anything; SIGTERM and Ctrl-C save and say how to go on."""
     settings = SETTINGS.changed(save_minutes=0, epochs=6)
