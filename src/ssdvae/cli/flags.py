@@ -67,7 +67,8 @@ def _add_flags(
         ends = [] if default is None else [f"default: {_shown(default)}"]
         if definition.bounds.two_sided:
             ends.insert(0, str(definition.bounds))
-        words = definition.help + (f": {choices[name]}" if name in choices else "")
+        listed = choices.get(name) or (", ".join(definition.choices) if _too_wide(definition) else "")
+        words = definition.help + (f": {listed}" if listed else "")
         help = words.replace("%", "%%") + (f" ({'; '.join(ends)})" if ends else "")
         flags = [definition.flag]
         if definition.kind is bool:
@@ -94,6 +95,15 @@ WIDEST = 60
 """Choices are listed in the place of a flag's value if they take no more columns than this."""
 
 
+def _in_braces(definition: Setting) -> str:
+    return "{" + ",".join(definition.choices) + "}"
+
+
+def _too_wide(definition: Setting) -> bool:
+    """Whether the choices do not fit a line: a help text can be broken into lines, these cannot."""
+    return len(_in_braces(definition)) > WIDEST
+
+
 class _SettingFlag(Action):
     """The value of a flag, in the type and within the bounds of its setting."""
 
@@ -102,10 +112,7 @@ class _SettingFlag(Action):
         if definition.kind is bool:
             options["nargs"] = 0
         else:
-            choices = "{" + ",".join(definition.choices) + "}"
-            if len(choices) > WIDEST:  # the help can be broken into lines, and the name of a value cannot
-                options["help"] += f": {', '.join(definition.choices)}"
-                choices = "NAME"
+            choices = "NAME" if _too_wide(definition) else _in_braces(definition)
             options["metavar"] = choices if definition.choices else METAVARS[definition.kind]
         super().__init__(option_strings, dest, **options)
 

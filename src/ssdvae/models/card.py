@@ -31,8 +31,8 @@ model = ssdvae.load("path/to/this/folder")
 
 {scores}
 
-`ppl` conditions on frames that are inferred from the very words it predicts. To compare with a model that
-has no latent frames, use `ppl_bound` of `ssdvae evaluate`.
+In SSDVAE and HAQAE, `ppl` conditions on latent variables that are inferred from the very words it predicts.
+To compare models with and without them, use `ppl_bound` of `ssdvae evaluate`; elsewhere the two are the same.
 
 ## Settings
 

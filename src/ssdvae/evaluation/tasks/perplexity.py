@@ -17,8 +17,9 @@ def run(evaluation: Evaluation, data: Data) -> Result:
 PERPLEXITY = Task(
     name="perplexity",
     title="Perplexity",
-    explanation="Lower is better. “ppl” conditions on frames that were inferred from the very words to be "
-    "predicted. Only the bound, which pays for the latent variables, compares models with and without them. "
+    explanation="Lower is better. In SSDVAE and HAQAE “ppl” conditions on latent variables that were "
+    "inferred from the very words to be predicted. Only the bound, which pays for the latent variables, "
+    "compares models with and without them. "
     "The paper's perplexity counts separators.",
     figures=(
         Figure("ppl", "ppl", "lower", digits=2),
