@@ -8,6 +8,7 @@ from huggingface_hub import ModelCard
 
 from ssdvae import __version__
 from ssdvae.config import ModelSettings
+from ssdvae.markdown import markdown_table
 
 PAPER = "https://arxiv.org/abs/2010.04361"
 
@@ -60,5 +61,4 @@ def model_card(config: ModelSettings, words: int, frames: int, scores: dict[str,
 
 
 def _table(values: dict[str, Any]) -> str:
-    rows = [f"| {name} | {value} |" for name, value in values.items() if value is not None]
-    return "\n".join(["| | |", "|---|---|", *rows])
+    return markdown_table(["", ""], [[name, str(v)] for name, v in values.items() if v is not None])
