@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def _corpus(folder: Path) -> Iterator[Checked]:
         return
     yield Checked("manifest.json", f"format {corpus.manifest['format']}")
     for name in sorted(corpus.manifest["sha256"]):
-        yield _looked_at(name, lambda name=name: _corpus_file(corpus, name))  # type: ignore[misc]
+        yield _looked_at(name, partial(_corpus_file, corpus, name))
 
 
 def _corpus_file(corpus: Corpus, name: str) -> str:

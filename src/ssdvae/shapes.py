@@ -50,7 +50,7 @@ def _check_plain(value: object, shape: Any, place: str) -> None:
             raise _wrong(value, "a finite number", place)
         return
     _check_type(value, shape, NAMES[shape], place)
-    if shape is int and (isinstance(value, bool) or not -LARGEST <= value < LARGEST):  # type: ignore[operator]
+    if shape is int and (isinstance(value, bool) or not -LARGEST <= value < LARGEST):  # type: ignore[operator]  # an int: just checked
         raise _wrong(value, NAMES[int], place)
 
 

@@ -44,7 +44,7 @@ def with_settings(*groups: type[Settings] | Some) -> Callable[[Function], Functi
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         settings = [parameter for group in chosen for parameter in group.parameters()]
-        function.__signature__ = signature.replace(parameters=[*own, *settings])  # type: ignore[attr-defined]
+        function.__signature__ = signature.replace(parameters=[*own, *settings])  # type: ignore[attr-defined]  # what inspect asks for
         lines = "\n".join(f"    {s.name}: {s.help}" for group in chosen for s in group.definitions())
         function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nSettings:\n{lines}\n"
         return function

@@ -42,9 +42,6 @@ class Planner(EventModel):
     def latent_shape(self) -> tuple[int, int]:
         return 1, len(self.frames)
 
-    def flops(self, documents: int, events: int, chains: int = 1) -> int:
-        return self.decoder.flops(documents, events, 0)
-
     def initialize_from_data(
         self,
         heads: Int[Tensor, "N M"],

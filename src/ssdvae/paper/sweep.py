@@ -29,7 +29,7 @@ from ssdvae.paper.cells import Cells, duration
 from ssdvae.paper.grid import Cell
 from ssdvae.paper.job import Job
 from ssdvae.progress import Progress
-from ssdvae.training.train import Interrupted, Signals
+from ssdvae.training.signals import Interrupted, Signals
 
 log = logging.getLogger(__name__)
 

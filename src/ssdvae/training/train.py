@@ -5,13 +5,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,44 +35,13 @@ from ssdvae.training.loop import (
     steps_per_epoch,
     train_steps,
 )
+from ssdvae.training.signals import Interrupted, Signals
 from ssdvae.training.size import refuse_if_too_large
 from ssdvae.weights import check_finite
 
 log = logging.getLogger(__name__)
 
 STATUS = "epoch {epoch}  loss {loss:.2f}  {speed:,.0f} documents/s"
-
-
-class Interrupted(UserError):
-    """A signal asked the run to stop; it was saved first."""
-
-    def __init__(self, message: str, signal_number: int) -> None:
-        super().__init__(message)
-        self.exit_code = 128 + signal_number
-
-
-class Signals:
-    """Remembers Ctrl-C and SIGTERM, to be acted on between two steps; a second Ctrl-C acts at once."""
-
-    def __enter__(self) -> Self:
-        self.received = 0
-        # Python allows handlers in the main thread only; elsewhere the caller has its own way to stop.
-        self.numbers = (
-            (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-        )
-        self.previous = [signal.signal(number, self._receive) for number in self.numbers]
-        return self
-
-    def _receive(self, number: int, frame: FrameType | None) -> None:
-        if self.received:
-            raise KeyboardInterrupt
-        self.received = number
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for number, handler in zip(self.numbers, self.previous, strict=True):
-            signal.signal(number, handler)
 
 
 def train(corpus: Corpus, out: Path, settings: TrainSettings, progress: Progress = SILENT) -> Run:

@@ -66,7 +66,7 @@ def main() -> None:
                 os.kill(os.getpid(), signal.SIGTERM)
 
         training._Training._count = stop  # type: ignore[method-assign]
-        with contextlib.suppress(training.Interrupted):
+        with contextlib.suppress(training.Interrupted):  # type: ignore[attr-defined]  # there, in that code
             training.train(corpus, Path(name), settings)
         training._Training._count = original  # type: ignore[method-assign]
         model = ssdvae.load(Path(name))
