@@ -29,6 +29,8 @@ def commonest_frames(heads: Numbers, observed: Numbers, words: int) -> NDArray[n
 
 
 def commonest_accuracy(table: NDArray[np.int64], heads: Numbers, frames: Numbers) -> float | None:
-    """How often ``table`` has the known frame; None where no frame is known."""
+    """How often ``table`` has the known frame; None where no frame is known, or none was observed."""
     known = frames >= 0
-    return float((table[heads[known]] == frames[known]).mean()) if known.any() else None
+    if not known.any() or (table < 0).all():
+        return None
+    return float((table[heads[known]] == frames[known]).mean())
