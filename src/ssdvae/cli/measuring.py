@@ -8,7 +8,7 @@ from pathlib import Path
 from jsonargparse import Namespace
 
 from ssdvae import api
-from ssdvae.api.choices import task_choices
+from ssdvae.api.choices import mark_of, task_choices
 from ssdvae.cli.command import Command
 from ssdvae.cli.console import show
 from ssdvae.cli.flags import add_settings, add_sized_settings, given_settings
@@ -41,7 +41,9 @@ def evaluate(args: Namespace) -> None:
     for name, value in found.items():
         if not isinstance(value, dict | list):
             shown = "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-            print(f"{name:20}{shown}")
+            print(f"{name:20}{shown}{mark_of(name, found)}")
+    if any(mark_of(name, found) for name in found):
+        print("† the model has read the words that it predicts: compare models by ppl_bound")
 
 
 def scores_flags(parser: Parser, argv: Sequence[str]) -> None:
