@@ -80,6 +80,7 @@ def test_any_number_of_processes_gives_the_same_figures(documents: Documents) ->
     together = Tally(*(a + b for a, b in zip(first, second, strict=True))).scores(words_scored=True)
     by_samples = together.pop("ppl_bound_by_samples"), whole.pop("ppl_bound_by_samples")
     assert by_samples[0] == pytest.approx(by_samples[1])
+    assert whole.pop("ppl_reads_ahead") == 1
     assert together == pytest.approx(whole)
 
 

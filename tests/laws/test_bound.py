@@ -39,8 +39,10 @@ def every_chain(model: SSDVAE, document: Batch) -> tuple[Tensor, Tensor]:
     def forced(logits: Tensor, noise: Noise) -> Tensor:
         return one_hot[:, next(place)]
 
-    posterior = model.posterior(PlanRequest.whole(copies, forced, noise(len(chains))))
-    words, log_p = model._score(copies, posterior, model.reader(copies.tokens))
+    inputs = model.reader(copies.tokens)
+    states = model._read(inputs, copies.mask)
+    posterior = model._chain(states, PlanRequest.whole(copies, forced, noise(len(chains))))
+    words, log_p = model._score(copies, states, posterior, inputs)
     return (words + posterior.log_prob_of_sample(log_p)).sum(1), posterior.log_q()
 
 

@@ -36,6 +36,8 @@ VARIANTS: list[dict[str, Any]] = [
     {"name": "ssdvae", "tied": True, "roles": True},
     {"name": "rnnlm", "tied": True},
     {"name": "rnnlm", "past_vector": 5, "state_dropout": 0.2},
+    {"name": "ssdvae", "document_vector": 3, "injection": "replace"},
+    {"name": "rnnlm", "document_vector": 3},
     {"name": "planner", "tied": True, "past_vector": 3},
     {"name": "planner", "mixture": "event"},
     {"name": "haqae", "structure": "chain"},

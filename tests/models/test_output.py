@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from ssdvae.models import output
-from ssdvae.models.output import linear_cross_entropy, log_partition
+from ssdvae.models.output import Offsets, linear_cross_entropy, log_partition
 
 
 @pytest.mark.parametrize("weighing", ["the same", "differently", "some not at all"])
@@ -39,6 +39,35 @@ def test_same_loss_and_gradients_as_the_plain_one(
 
     for mine, plain in zip(gradients(True), gradients(False), strict=True):
         torch.testing.assert_close(mine, plain)
+
+
+@pytest.mark.parametrize("weighing", ["the same", "differently"])
+@pytest.mark.parametrize("alike", [True, False])
+def test_offsets_are_logits_that_rows_of_a_group_share(
+    alike: bool, weighing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "ROWS", 5)
+    monkeypatch.setattr(output, "WORDS", 3)
+    shapes = ((11, 4), (7, 4), (7,), (3, 7))
+    tensors = [torch.randn(*shape, dtype=torch.float64) for shape in shapes]
+    target, group = torch.randint(0, 7, (11,)), torch.randint(0, 3, (11,))
+    scale = torch.full((11,), 0.3) if weighing == "the same" else torch.rand(11)
+
+    def gradients(fused: bool) -> list[torch.Tensor]:
+        a, b, c, added = (tensor.clone().requires_grad_() for tensor in tensors)
+        if fused:
+            nll = linear_cross_entropy(a, b, c, target, alike, Offsets(added, group))
+        else:
+            logits = functional.linear(a, b, c) + added[group]
+            nll = functional.cross_entropy(logits, target, reduction="none")
+        return [nll, *torch.autograd.grad((nll * scale).sum(), (a, b, c, added))]
+
+    for mine, plain in zip(gradients(True), gradients(False), strict=True):
+        torch.testing.assert_close(mine, plain)
+    with torch.no_grad():
+        rows, weight, bias, added = tensors
+        nll = linear_cross_entropy(rows, weight, bias, target, offsets=Offsets(added, group))
+    torch.testing.assert_close(nll, gradients(False)[0].detach())
 
 
 @pytest.mark.parametrize("learning", [True, False])

@@ -138,8 +138,7 @@ def test_words_follow_no_frame_of_a_later_event_where_frames_follow_words() -> N
     """Under the history prior, a frame is drawn after the words before it: these must not know it."""
     model, batch = toy_ssdvae(prior="history", guide="aligned"), toy_batch([EVENTS] * 2)
     with torch.no_grad():
-        posterior = model.posterior(PlanRequest.whole(batch, probabilities, noise(2)))
-        plan = model._plan(posterior)
+        plan = model.plan(PlanRequest.whole(batch, probabilities, noise(2)))
         before = model.log_probs(batch, plan)
         for place in range(1, EVENTS):
             plan.vectors[:, place:] += 1

@@ -1,9 +1,9 @@
 """What there is to choose from: read from the tables of the library, without waiting for torch."""
 
-from ssdvae.evaluation.tasks import find_figure, task_choices
+from ssdvae.evaluation.tasks import find_figure, mark_of, task_choices
 from ssdvae.paper.grid import targets as paper_tables
 
-__all__ = ["figure_note", "paper_tables", "task_choices"]
+__all__ = ["figure_note", "mark_of", "paper_tables", "task_choices"]
 
 
 def figure_note(name: str) -> str | None:

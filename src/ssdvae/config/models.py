@@ -135,7 +135,20 @@ class LatentSettings(WordPredictionSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SSDVAESettings(LatentSettings, OptionalRoleSettings):
+class DocumentVectorSettings(WordPredictionSettings):
+    """Those of the models that may have a vector of the whole document."""
+
+    document_vector: int = setting(
+        0,
+        "dimension of a vector of the whole document, added to the logits of frames and words; 0 in the "
+        "paper, 20 in the authors' code of its time. It has read the words that it helps to predict: such a "
+        "perplexity is marked, and has no bound",
+        at_least=0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SSDVAESettings(LatentSettings, DocumentVectorSettings, OptionalRoleSettings):
     model: ClassVar[str] = "ssdvae"
     topic: ClassVar[str] = "SSDVAE"
 
@@ -149,6 +162,11 @@ class SSDVAESettings(LatentSettings, OptionalRoleSettings):
         "frames of the rest, as it does to continue a script; 0 in the paper",
         at_least=0,
         at_most=1,
+    )
+    injection: Literal["add", "replace"] = setting(
+        "add",
+        "what an observed frame does to the logits of its event: add to its own, as in the paper, or "
+        "replace them all, as in the authors' code of its time",
     )
     entropy_weight: float = setting(0.1, "weight of the entropy of the latent frames (α_q)")
     frame_weight: float = setting(0.1, "weight of the loss of the observed frames (α_c)")
@@ -219,12 +237,12 @@ class LanguageModelSettings(WordPredictionSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNLMSettings(LanguageModelSettings, OptionalRoleSettings):
+class RNNLMSettings(LanguageModelSettings, DocumentVectorSettings, OptionalRoleSettings):
     model: ClassVar[str] = "rnnlm"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNLMRoleSettings(LanguageModelSettings):
+class RNNLMRoleSettings(LanguageModelSettings, DocumentVectorSettings):
     model: ClassVar[str] = "rnnlm-role"
 
 

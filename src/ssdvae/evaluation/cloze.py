@@ -137,6 +137,11 @@ def _log_probs(
     model: EventModel, seeds: NDArray[np.int32], options: NDArray[np.int32], settings: EvaluateSettings
 ) -> Array:
     """log p(option | seed)."""
+    if settings.cloze_frames == "read" and not model.has_bound:
+        raise UserError(
+            "--cloze-frames read: the document vector would read the option that it is to choose\n"
+            "with a document vector, frames are foreseen"
+        )
     score = _with_inferred_frames if settings.cloze_frames == "read" else _with_planned_frames
     first, rest = (torch.from_numpy(words).long().to(model.device) for words in (seeds, options))
     return np.asarray(score(model, first, rest).double().cpu())

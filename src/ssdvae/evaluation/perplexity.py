@@ -159,7 +159,7 @@ def evaluate(
     training = model.training
     model.eval()
     words_scored = words and model.decoder is not None
-    samples = settings.bound_samples if bounded and words_scored else 0
+    samples = settings.bound_samples if bounded and words_scored and model.has_bound else 0
     total = Tally.empty(samples, *model.latent_shape)
     for number, rows in enumerate(in_order(len(documents), settings.eval_batch)):
         if number % processes != process:
@@ -182,4 +182,5 @@ def evaluate(
             total.add_next_frames(log_p, batch)
         advance(len(batch))
     model.train(training)
-    return total.reduced(reduce).scores(words_scored)
+    scores = total.reduced(reduce).scores(words_scored)
+    return {**scores, "ppl_reads_ahead": int(model.reads_ahead) if words_scored else None}

@@ -21,6 +21,7 @@ class Spread:
     """One figure of runs that differ in their seed."""
 
     values: tuple[float, ...]
+    mark: str = ""  # stands beside it, wherever it is shown
 
     @property
     def mean(self) -> float:
@@ -33,7 +34,7 @@ class Spread:
 
     def text(self, figure: Figure) -> str:
         spread = "" if self.deviation is None else f" ± {figure.text(self.deviation)}"
-        return f"{figure.text(self.mean)}{spread}"
+        return f"{figure.text(self.mean)}{spread}{self.mark}"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Row:
     data: str
     sha256: str  # of the data: two corpora have splits of the same name
     values: dict[str, list[float]]  # by figure, one for each run
+    marks: dict[str, str]  # by figure
 
     @property
     def runs(self) -> int:
@@ -53,7 +55,7 @@ class Row:
 
     def cell(self, figure: Figure) -> str:
         values = self.values.get(figure.name, [])
-        return Spread(tuple(values)).text(figure) if values else "–"
+        return Spread(tuple(values), self.marks[figure.name]).text(figure) if values else "–"
 
 
 def summarize(folders: Sequence[Path]) -> list[Row]:
@@ -72,10 +74,11 @@ def summarize(folders: Sequence[Path]) -> list[Row]:
         differs = {name: settings.values().get(name) for name in names}
         for m in (m for m in measured if m.task in TASKS):
             key = (settings.model, corpus, *map(str, differs.values()), m.task, m.data, m.sha256)
-            row = rows.setdefault(key, Row(settings, differs, m.task, m.data, m.sha256, {}))
+            row = rows.setdefault(key, Row(settings, differs, m.task, m.data, m.sha256, {}, {}))
             for figure in TASKS[m.task].figures:
                 if m.scores.get(figure.name) is not None:
                     row.values.setdefault(figure.name, []).append(m.scores[figure.name])
+                    row.marks[figure.name] = figure.mark(m.scores)
     return list(rows.values())
 
 

@@ -20,7 +20,7 @@ from ssdvae.models.attention import Looks
 from ssdvae.models.decoder import Decoder, DecoderState, TiedLinear
 from ssdvae.models.io import SavedModel
 from ssdvae.models.latent import Sampler, SoftClusters, most_likely
-from ssdvae.models.output import linear_cross_entropy
+from ssdvae.models.output import Offsets, linear_cross_entropy
 from ssdvae.models.plan import Plan, PlanRequest
 from ssdvae.models.recurrent import WordReader, full_precision
 from ssdvae.models.sampled import Drawn, draw, inclusion_probabilities, sampled_cross_entropy
@@ -121,6 +121,16 @@ class EventModel(nn.Module, SavedModel):
         return 0, 0
 
     @property
+    def reads_ahead(self) -> bool:
+        """Whether ``word_log_probs`` depend on words that are still to come, and nothing pays for that."""
+        return self.latent_shape[0] > 0
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether ``bounds`` are bounds on log p(words): not if something unpaid has read these."""
+        return self.decoder is not None
+
+    @property
     def training_sampler(self) -> Sampler:
         """How latent variables are drawn in training, where there is a choice."""
         return most_likely
@@ -213,10 +223,10 @@ class EventModel(nn.Module, SavedModel):
         """log p(w_t | plan, w_<t), 0 at padding; ``inputs`` are the words as the reader gives them."""
         inputs = self.reader(batch.tokens) if inputs is None else inputs
         output = self.word_decoder(inputs, plan, noise if self.training else None)
-        return self.likelihood(output.joined, batch, noise)
+        return self.likelihood(output.joined, batch, plan, noise)
 
     def likelihood(
-        self, joined: Float[Tensor, "B M 4 e"], batch: Batch, noise: Noise | None = None
+        self, joined: Float[Tensor, "B M 4 e"], batch: Batch, plan: Plan, noise: Noise | None = None
     ) -> Float[Tensor, "B M 4"]:
         """log p of the words, from what the decoder ``joined`` at each.
 
@@ -225,7 +235,7 @@ class EventModel(nn.Module, SavedModel):
         drawn = None
         if self.training and noise is not None and self.word_decoder.sampled_words:
             drawn = draw(self.word_inclusion_probabilities, noise.generator)
-        return log_likelihood(self.word_decoder.w_out, joined, batch, drawn)
+        return log_likelihood(self.word_decoder.w_out, joined, batch, drawn, plan.word_offsets)
 
     @cached_property
     def word_inclusion_probabilities(self) -> Float[Tensor, " V"]:
@@ -248,7 +258,10 @@ class EventModel(nn.Module, SavedModel):
         """
         word = self.reader.single_position(words, position, len(plan.mask))
         predicting, state = self.word_decoder.step(word, state, plan, position)
-        return full_precision(self.word_decoder.logits(predicting, plan)).log_softmax(-1), state
+        logits = full_precision(self.word_decoder.logits(predicting, plan))
+        if plan.word_offsets is not None:
+            logits = logits + plan.word_offsets
+        return logits.log_softmax(-1), state
 
     def continuations(
         self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E 4"]
@@ -260,7 +273,9 @@ class EventModel(nn.Module, SavedModel):
         joined = self.word_decoder.read(self.reader(tokens), state, later).joined
         scored = Batch.of_words(tokens)
         # In training they are compared with each other, and do not weigh the same.
-        log_p = log_likelihood(self.word_decoder.w_out, joined, scored, alike=False)
+        log_p = log_likelihood(
+            self.word_decoder.w_out, joined, scored, offsets=later.word_offsets, alike=False
+        )
         return log_p.sum((1, 2)).view(options.shape[:2])
 
     @property
@@ -287,16 +302,21 @@ def log_likelihood(
     joined: Float[Tensor, "B M 4 e"],
     batch: Batch,
     drawn: Drawn | None = None,
+    offsets: Float[Tensor, "B V"] | None = None,
     alike: bool = True,
 ) -> Float[Tensor, "B M 4"]:
-    """log softmax(output(joined))[word], computed only at real words; 0 at padding.
+    """log softmax(output(joined) + offset)[word], computed only at real words; 0 at padding.
 
-    With ``drawn``, the sum over all words is estimated by that over some; ``alike`` is as in
-    ``linear_cross_entropy``.
+    With ``drawn``, the sum over all words is estimated by that over some; ``offsets`` are those of the
+    documents, and ``alike`` is as in ``linear_cross_entropy``.
     """
     rows, words = joined[batch.mask].flatten(0, 1), batch.tokens[batch.mask].flatten()
+    added = None
+    if offsets is not None:
+        documents = torch.arange(len(batch), device=words.device)
+        added = Offsets(offsets, documents.repeat_interleave(batch.words))
     if drawn is None:
-        nll = linear_cross_entropy(rows, output.weight, output.bias, words, alike)
+        nll = linear_cross_entropy(rows, output.weight, output.bias, words, alike, added)
     else:
-        nll = sampled_cross_entropy(rows, output.weight, output.bias, words, drawn)
+        nll = sampled_cross_entropy(rows, output.weight, output.bias, words, drawn, added)
     return nll.new_zeros(batch.tokens.shape).masked_scatter(batch.mask[..., None], -nll)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ssdvae.config import SSDVAESettings
 from ssdvae.models.attention import Attention, Looks
 from ssdvae.models.flops import linear_flops
-from ssdvae.models.latent import Posterior, inject
+from ssdvae.models.latent import INJECTIONS, Posterior
 from ssdvae.models.plan import PlanRequest
 from ssdvae.models.recurrent import Bidirectional, full_precision, per_word
 
@@ -55,6 +55,7 @@ class Encoder(nn.Module):
         super().__init__()
         hidden = 2 * settings.hidden
         self.aligned = settings.guide == "aligned"
+        self.inject = INJECTIONS[settings.injection]
         self.reader = Bidirectional(width, settings.hidden, settings.layers)
         self.first = nn.Linear(hidden, settings.hidden)
         self.w_in = nn.Linear(settings.hidden, hidden, bias=False)
@@ -67,9 +68,16 @@ class Encoder(nn.Module):
         return hidden
 
     def forward(
-        self, hidden: Float[Tensor, "B T h"], frame_embedding: Float[Tensor, "F e"], request: PlanRequest
+        self,
+        hidden: Float[Tensor, "B T h"],
+        frame_embedding: Float[Tensor, "F e"],
+        request: PlanRequest,
+        offsets: Float[Tensor, "B F"] | None = None,
     ) -> Posterior:
-        """Draw one chain of frames, after reading events whose states are ``hidden``."""
+        """Draw one chain of frames, after reading events whose states are ``hidden``.
+
+        ``offsets`` are added to the logits of every event.
+        """
         mask, observed = request.read.mask, request.observed
         words = per_word(mask)
         # NaN · 0 is NaN: padding must be no number that spreads. Once, for all frames of the chain.
@@ -84,7 +92,9 @@ class Encoder(nn.Module):
             if m < own.shape[1]:
                 joined = joined + own[:, m]
             raw_logits = full_precision(self.w_out(joined))
-            logits = inject(raw_logits, observed[:, m])
+            if offsets is not None:
+                raw_logits = raw_logits + offsets
+            logits = self.inject(raw_logits, observed[:, m])
             sample = request.sampler(logits, request.noise)
             previous = sample.to(frame_embedding.dtype) @ frame_embedding
             steps.add(m, raw_logits, logits, sample, previous, query)

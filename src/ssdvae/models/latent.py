@@ -41,6 +41,17 @@ def inject(raw_logits: Float[Tensor, "B F"], observed: Int[Tensor, " B"]) -> Flo
     return raw_logits.scatter_add(-1, observed.clamp_min(0)[:, None], strength[:, None])
 
 
+def clamp(raw_logits: Float[Tensor, "B F"], observed: Int[Tensor, " B"]) -> Float[Tensor, "B F"]:
+    """γ = ‖γ′‖·onehot(observed), where something is observed, as in the authors' code of the paper's time."""
+    strength = raw_logits.norm(dim=-1, keepdim=True)
+    clamped = strength * _one_hot(observed.clamp_min(0), raw_logits)
+    return torch.where((observed >= 0)[:, None], clamped, raw_logits)
+
+
+INJECTIONS = {"add": inject, "replace": clamp}
+"""What is made of the logits of an event whose frame is observed."""
+
+
 def gumbel_softmax(temperature: float) -> Sampler:
     """softmax((logits + g) / τ) with Gumbel noise g: soft and differentiable."""
     return lambda logits, noise: ((logits + _gumbel(logits, noise)) / temperature).softmax(-1)

@@ -17,18 +17,20 @@ class Plan:
     """What the words of a document follow beside the words before them: a vector for each latent variable.
 
     A language model has none: N = 0. ``frames`` names the frame of each vector, if these are frames.
-    ``event`` is the place in the document of the event that is read or written next.
+    ``event`` is the place in the document of the event that is read or written next. ``word_offsets`` are
+    added to the logits of all words, by a model that has a vector of the whole document.
     """
 
     vectors: Float[Tensor, "B N e"]
     mask: Bool[Tensor, "B N"]
     frames: Int[Tensor, "B N"] | None = None
     event: int = 0
+    word_offsets: Float[Tensor, "B V"] | None = None
 
     def rows(self, rows: Int[Tensor, " K"]) -> Plan:
         """Some of the documents, each as often as wanted."""
-        frames = None if self.frames is None else self.frames[rows]
-        return Plan(self.vectors[rows], self.mask[rows], frames, self.event)
+        frames, offsets = (None if part is None else part[rows] for part in (self.frames, self.word_offsets))
+        return Plan(self.vectors[rows], self.mask[rows], frames, self.event, offsets)
 
     def after(self, events: int) -> Plan:
         """The same plan, some events later."""

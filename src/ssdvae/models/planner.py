@@ -42,6 +42,10 @@ class Planner(EventModel):
     def latent_shape(self) -> tuple[int, int]:
         return 1, len(self.frames)
 
+    @property
+    def reads_ahead(self) -> bool:
+        return False
+
     def initialize_from_data(
         self,
         heads: Int[Tensor, "N M"],

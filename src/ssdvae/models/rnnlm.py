@@ -2,26 +2,77 @@
 
 from __future__ import annotations
 
-from ssdvae.config import LanguageModelSettings
+from dataclasses import replace
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from ssdvae.config import RNNLMRoleSettings, RNNLMSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import EventModel, Loss
 from ssdvae.models.contrast import with_contrast
 from ssdvae.models.decoder import Decoder
+from ssdvae.models.document import DocumentVector
+from ssdvae.models.plan import Plan, PlanRequest
+from ssdvae.models.recurrent import Bidirectional, per_word
 
 
 class RNNLM(EventModel):
-    """p(w) = Π_t p(w_t | w_<t) by a left-to-right GRU. No frames: the likelihood is exact."""
+    """p(w) = Π_t p(w_t | w_<t) by a left-to-right GRU. No frames: the likelihood is exact.
 
-    config: LanguageModelSettings
+    But with a vector of the whole document, which an encoder of its own reads as that of SSDVAE would.
+    """
 
-    def __init__(self, config: LanguageModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
+    config: RNNLMSettings | RNNLMRoleSettings
+
+    def __init__(
+        self, config: RNNLMSettings | RNNLMRoleSettings, vocabulary: Vocabulary, frames: Inventory
+    ) -> None:
         super().__init__(config, vocabulary, frames)
         self.decoder = Decoder(config, self.reader, past=config.past_vector, dropout=config.state_dropout)
+        self.document: _DocumentReader | None = None
+        if config.document_vector:
+            self.document = _DocumentReader(config, self.reader.width, len(vocabulary))
+
+    @property
+    def reads_ahead(self) -> bool:
+        return self.document is not None
+
+    @property
+    def has_bound(self) -> bool:
+        return self.document is None
+
+    def plan(self, request: PlanRequest) -> Plan:
+        plan, read = super().plan(request), request.read
+        if self.document is None:
+            return plan
+        return replace(plan, word_offsets=self.document(self.reader(read.tokens), read.mask))
+
+    def flops(self, documents: int, events: int, chains: int = 1) -> int:
+        reading = 0 if self.document is None else self.document.flops(documents, events)
+        return super().flops(documents, events, chains) + reading
 
     def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
         log_p = self.bounds(batch, 1, noise)[0]
         return with_contrast(self, self.config, batch, Loss(-log_p, {"reconstruction": log_p}))
+
+
+class _DocumentReader(nn.Module):
+    """A bidirectional GRU, and the document vector of its states."""
+
+    def __init__(self, config: RNNLMSettings | RNNLMRoleSettings, width: int, vocabulary: int) -> None:
+        super().__init__()
+        self.reader = Bidirectional(width, config.hidden, config.layers)
+        self.vector = DocumentVector(2 * config.hidden, config.document_vector, config.hidden, vocabulary)
+
+    def forward(self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B V"]:
+        """What is added to the logits of the words."""
+        offsets: Tensor = self.vector(self.reader(inputs, mask), per_word(mask))[1]
+        return offsets
+
+    def flops(self, documents: int, events: int) -> int:
+        return self.reader.flops(documents, events) + self.vector.flops(documents)
 
 
 class RNNLMRole(RNNLM):

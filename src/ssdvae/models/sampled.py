@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from ssdvae.models.output import target_logits
+from ssdvae.models.output import Offsets, target_logits
 from ssdvae.models.recurrent import full_precision
 
 
@@ -57,11 +57,16 @@ def sampled_cross_entropy(
     bias: Float[Tensor, " V"],
     target: Int[Tensor, " N"],
     drawn: Drawn,
+    offsets: Offsets | None = None,
 ) -> Float[Tensor, " N"]:
     """log Ẑ − o_target of each row."""
     words = drawn.words.to(rows.device)
     logits = full_precision(functional.linear(rows, weight[words].to(rows.dtype)))
     logits = logits + (bias[words] - drawn.probability.log().to(bias))
+    own = target_logits(rows, weight, bias, target)
+    if offsets is not None:
+        logits = logits + full_precision(offsets.logits[:, words])[offsets.group]
+        own = own + offsets.of(target)
     # Not −∞, whose softmax has no gradient where nothing else was drawn.
     logits = logits.masked_fill(words == target[:, None], torch.finfo(logits.dtype).min)
-    return functional.softplus(logits.logsumexp(-1) - target_logits(rows, weight, bias, target))
+    return functional.softplus(logits.logsumexp(-1) - own)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ssdvae.config import SSDVAESettings
@@ -14,6 +15,7 @@ from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
 from ssdvae.models.decoder import DecoderState, GuidedDecoder
+from ssdvae.models.document import DocumentVector
 from ssdvae.models.encoder import Encoder
 from ssdvae.models.latent import (
     Elbo,
@@ -27,6 +29,7 @@ from ssdvae.models.latent import (
 )
 from ssdvae.models.plan import Plan, PlanRequest
 from ssdvae.models.prior import PRIORS, relations_between
+from ssdvae.models.recurrent import per_word
 
 
 class SSDVAE(EventModel):
@@ -45,6 +48,11 @@ class SSDVAE(EventModel):
             config, self.reader, aligned=config.guide == "aligned", causal=prior.causal
         )
         self.prior = prior.new(config, len(frames))
+        self.document: DocumentVector | None = None
+        if config.document_vector:
+            self.document = DocumentVector(
+                2 * config.hidden, config.document_vector, len(frames), len(vocabulary)
+            )
 
     @property
     def latent_shape(self) -> tuple[int, int]:
@@ -60,7 +68,11 @@ class SSDVAE(EventModel):
 
     @property
     def trained_for_bound(self) -> bool:
-        return self.config.objective == "bound"
+        return self.config.objective == "bound" and self.has_bound
+
+    @property
+    def has_bound(self) -> bool:
+        return self.document is None
 
     @property
     def needs_relations(self) -> bool:
@@ -70,12 +82,12 @@ class SSDVAE(EventModel):
         """The objective, each of its terms the mean over S chains."""
         inputs, sampler = self.reader(batch.tokens), self.training_sampler
         read = batch.first(self._events_read(batch, noise))
-        hidden = self.encoder.read(inputs[:, : read.mask.shape[1]], read.mask)
+        states = self._read(inputs[:, : read.mask.shape[1]], read.mask)
         request = PlanRequest(read, batch.observed, batch.mask, sampler, noise)
         chains = []
         for _ in range(self.config.samples):
-            posterior = self.encoder(hidden, self.frame_embedding, request)
-            words, log_p = self._score(batch, posterior, inputs, noise)
+            posterior = self._chain(states, request)
+            words, log_p = self._score(batch, states, posterior, inputs, noise)
             chains.append(
                 (
                     words.sum(1),
@@ -89,16 +101,29 @@ class SSDVAE(EventModel):
         loss = elbo.loss(self.config, batch.words, progress, learned_prior=self.prior.learned)
         return Loss(loss, vars(elbo))
 
+    def _read(self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]) -> _States:
+        """What the encoder makes of events, and the document vector of that."""
+        hidden = self.encoder.read(inputs, mask)
+        if self.document is None:
+            return _States(hidden)
+        return _States(hidden, *self.document(hidden, per_word(mask)))
+
+    def _chain(self, states: _States, request: PlanRequest) -> Posterior:
+        chain: Posterior = self.encoder(states.hidden, self.frame_embedding, request, states.frame_offsets)
+        return chain
+
     def _score(
         self,
         batch: Batch,
+        states: _States,
         posterior: Posterior,
         inputs: Float[Tensor, "B M 5 d"],
         noise: Noise | None = None,
     ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B M F"]]:
         """log p(w | f) of each event, and log p(f_m | before) of all frames there."""
-        output = self.word_decoder(inputs, self._plan(posterior))
-        words = self.likelihood(output.joined, batch, noise)
+        plan = self._plan(posterior, states)
+        output = self.word_decoder(inputs, plan)
+        words = self.likelihood(output.joined, batch, plan, noise)
         # What stands in the padding is not even multiplied by zero.
         ends, sample = output.ends.masked_fill(~batch.mask[..., None], 0), posterior.sample
         if self.config.objective == "paper":
@@ -117,7 +142,8 @@ class SSDVAE(EventModel):
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
         drawn = self.encoder.flops(documents, events) + self.word_decoder.flops(documents, events, events)
-        return self.encoder.reader.flops(documents, events) + chains * drawn
+        vector = 0 if self.document is None else self.document.flops(documents)
+        return self.encoder.reader.flops(documents, events) + vector + chains * drawn
 
     def _events_read(self, batch: Batch, noise: Noise) -> int:
         """How many events the encoder reads: all of them, but for the steps that train its foresight."""
@@ -129,7 +155,8 @@ class SSDVAE(EventModel):
         return 1 + int(place * (events - 1)) if chance < self.config.foresight else events
 
     def plan(self, request: PlanRequest) -> Plan:
-        return self._plan(self.posterior(request))
+        states = self._read(self.reader(request.read.tokens), request.read.mask)
+        return self._plan(self._chain(states, request), states)
 
     def plan_from_prior(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
         samples = [sampler(self.prior.first(size), noise)]
@@ -145,11 +172,11 @@ class SSDVAE(EventModel):
         new = self._plan_of(sample[:, None])
         assert plan.frames is not None
         assert new.frames is not None
-        return Plan(
-            torch.cat([plan.vectors, new.vectors], dim=1),
-            torch.cat([plan.mask, new.mask], dim=1),
-            torch.cat([plan.frames, new.frames], dim=1),
-            plan.event,
+        return replace(
+            plan,
+            vectors=torch.cat([plan.vectors, new.vectors], dim=1),
+            mask=torch.cat([plan.mask, new.mask], dim=1),
+            frames=torch.cat([plan.frames, new.frames], dim=1),
         )
 
     def transitions(self) -> Float[Tensor, "F F"] | None:
@@ -164,31 +191,31 @@ class SSDVAE(EventModel):
     def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
         """From p(w | f) p(f) / q(f | w) with hard chains f ~ q(f | w)."""
         inputs = self.reader(batch.tokens)
-        hidden = self.encoder.read(inputs, batch.mask)
+        states = self._read(inputs, batch.mask)
         request = PlanRequest.whole(batch, categorical, noise)
         log_weights = []
         for _ in range(samples):
-            posterior = self.encoder(hidden, self.frame_embedding, request)
-            words, log_p = self._score(batch, posterior, inputs)
+            posterior = self._chain(states, request)
+            words, log_p = self._score(batch, states, posterior, inputs)
             log_weights.append((words + posterior.log_prob_of_sample(log_p)).sum(1) - posterior.log_q())
         return importance_bounds(torch.stack(log_weights))
 
     def event_log_probs(self, batch: Batch) -> Float[Tensor, "B M"]:
         """log p(w_m | f, w_<t) + log p(f_m | before) with the greedy chain: at most log p of all words."""
         inputs = self.reader(batch.tokens)
-        hidden = self.encoder.read(inputs, batch.mask)
-        posterior: Posterior = self.encoder(hidden, self.frame_embedding, _greedy(batch))
-        words, log_p = self._score(batch, posterior, inputs)
+        states = self._read(inputs, batch.mask)
+        posterior = self._chain(states, _greedy(batch))
+        words, log_p = self._score(batch, states, posterior, inputs)
         return words + posterior.log_prob_of_sample(log_p)
 
     def infer(self, batch: Batch) -> Beliefs:
         """The greedy chain."""
-        hidden = self.encoder.read(self.reader(batch.tokens), batch.mask)
-        posterior = self.encoder(hidden, self.frame_embedding, _greedy(batch))
+        states = self._read(self.reader(batch.tokens), batch.mask)
+        posterior = self._chain(states, _greedy(batch))
         log_q = posterior.logits.log_softmax(-1)
         clusters = (
             SoftClusters(
-                hidden,
+                states.hidden,
                 log_q,
                 self.frame_embedding,
                 self.encoder.w_out.weight,
@@ -201,14 +228,20 @@ class SSDVAE(EventModel):
 
     def posterior(self, request: PlanRequest) -> Posterior:
         """A chain of frames for each document."""
-        read = request.read
-        hidden = self.encoder.read(self.reader(read.tokens), read.mask)
-        chain: Posterior = self.encoder(hidden, self.frame_embedding, request)
-        return chain
+        return self._chain(self._read(self.reader(request.read.tokens), request.read.mask), request)
 
     @staticmethod
-    def _plan(posterior: Posterior) -> Plan:
-        return Plan(posterior.memory, posterior.mask, posterior.frame)
+    def _plan(posterior: Posterior, states: _States) -> Plan:
+        return Plan(posterior.memory, posterior.mask, posterior.frame, word_offsets=states.word_offsets)
+
+
+@dataclass(frozen=True)
+class _States:
+    """What was read of some events: the states at their words, and what a document vector adds."""
+
+    hidden: Float[Tensor, "B T h"]
+    frame_offsets: Float[Tensor, "B F"] | None = None
+    word_offsets: Float[Tensor, "B V"] | None = None
 
 
 def _greedy(batch: Batch) -> PlanRequest:

@@ -41,15 +41,17 @@ def figure_named(name: str) -> Figure:
 @dataclass
 class Measured:
     values: dict[tuple[Configuration, str, str], list[float]] = field(default_factory=dict)
+    marks: dict[tuple[Configuration, str, str], str] = field(default_factory=dict)
     curves: dict[Configuration, list[Curve]] = field(default_factory=dict)
 
-    def add(self, row: Configuration, figure: str, value: float, data: str = CORPUS) -> None:
+    def add(self, row: Configuration, figure: str, value: float, data: str = CORPUS, mark: str = "") -> None:
         self.values.setdefault((row, figure, data), []).append(value)
+        self.marks[row, figure, data] = mark
 
     def get(self, row: Configuration, figure: str, data: str = CORPUS) -> Spread | None:
         """The figure over seeds; None if no run has it."""
         values = self.values.get((row, figure, data))
-        return Spread(tuple(values)) if values else None
+        return Spread(tuple(values), self.marks[row, figure, data]) if values else None
 
     def add_curve(self, row: Configuration, curve: Curve) -> None:
         self.curves.setdefault(row, []).append(curve)
@@ -85,7 +87,7 @@ def read_measured(jobs: Mapping[Cell, Job], cloze_files: Mapping[str, Path]) -> 
             data = CORPUS if wanted.cloze is None else names[wanted.cloze]
             for figure in find_task(wanted.task).figures:
                 if m.scores.get(figure.name) is not None:
-                    measured.add(cell.row, figure.name, m.scores[figure.name], data)
+                    measured.add(cell.row, figure.name, m.scores[figure.name], data, figure.mark(m.scores))
         if (curve := run.curve()) and not cell.row.single:
             measured.add_curve(cell.row, curve)
     measured.add_steps_to_haqae()

@@ -96,6 +96,7 @@ LATEX = {
     **{character: f"{{{character}}}" for character in "[]*"},  # at the start of a line, of a line's options
     **{character: f"\\{character}" for character in "&%$#_{}"},
     "±": r"$\pm$",
+    "†": r"\dag{}",
     "ε": r"$\varepsilon$",
     "–": "--",
     "“": "``",

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ssdvae.errors import UserError
 from ssdvae.evaluation.tasks.attention import ATTENTION_TASK
@@ -42,3 +43,9 @@ def task_choices() -> str:
 def find_figure(name: str) -> Figure | None:
     """A figure that some task shows, by its name."""
     return next((f for task in TASKS.values() for f in task.figures if f.name == name), None)
+
+
+def mark_of(name: str, scores: Mapping[str, Any]) -> str:
+    """What stands beside a figure wherever it is shown."""
+    figure = find_figure(name)
+    return "" if figure is None else figure.mark(scores)

@@ -9,7 +9,7 @@ is imported where it is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -36,6 +36,11 @@ class Figure:
     compared: bool = True  # whether `reproduce` has a column for it
     headline: str | None = None  # its name at the top of the page; None for a figure that is not shown there
     note: str | None = None  # what it says, in a few words
+    marked_by: str | None = None  # the score that tells, by 1, that the figure is to be marked
+
+    def mark(self, scores: Mapping[str, Any]) -> str:
+        """† where the model has read the words that it predicts, and nothing pays for that."""
+        return " †" if self.marked_by is not None and scores.get(self.marked_by) else ""
 
     def text(self, value: float) -> str:
         """As a table shows it."""

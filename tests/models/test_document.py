@@ -1,0 +1,144 @@
+"""The vector of the whole document, which has read the words that it helps to predict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from ssdvae.config import EvaluateSettings
+from ssdvae.data.cloze import ClozeTask
+from ssdvae.errors import UserError
+from ssdvae.evaluation.cloze import score_cloze
+from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.evaluation.tasks import mark_of
+from ssdvae.models.base import EventModel
+from ssdvae.models.latent import INJECTIONS, probabilities
+from ssdvae.models.plan import PlanRequest
+from tests.toys import WORDS, noise, toy_batch, toy_documents, toy_model, toy_ssdvae
+
+EVENTS = 4
+
+KINDS: dict[str, dict[str, Any]] = {
+    "ssdvae": {},
+    "ssdvae, guided": {"prior": "history", "guide": "aligned", "tied": True},
+    "rnnlm": {},
+    "rnnlm-role": {"tied": True},
+}
+
+
+def with_vector(kind: str, **settings: Any) -> EventModel:
+    model = toy_model(kind.split(",")[0], **KINDS[kind], document_vector=3, **settings)
+    return model.eval()
+
+
+def log_probs(model: EventModel, tokens: Tensor) -> Tensor:
+    batch = toy_batch([EVENTS] * len(tokens))
+    batch.tokens.copy_(tokens)
+    plan = model.plan(PlanRequest.whole(batch, probabilities, noise(len(tokens))))
+    return model.log_probs(batch, plan)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_has_read_the_words_that_it_helps_to_predict(kind: str) -> None:
+    """Another last word changes what the first is given; without the vector, a language model's does not."""
+    tokens = toy_batch([EVENTS]).tokens
+    changed = tokens.clone()
+    changed[0, -1, -1] = (changed[0, -1, -1] + 1) % WORDS
+    with torch.no_grad():
+        model = with_vector(kind)
+        assert not torch.equal(log_probs(model, tokens)[0, 0], log_probs(model, changed)[0, 0])
+        assert model.reads_ahead
+        if kind.startswith("rnnlm"):
+            plain = toy_model(kind, **KINDS[kind]).eval()
+            torch.testing.assert_close(log_probs(plain, tokens)[0, 0], log_probs(plain, changed)[0, 0])
+            assert not plain.reads_ahead
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_such_a_perplexity_is_marked_and_has_no_bound(kind: str) -> None:
+    documents, settings = toy_documents([EVENTS, 2, 1]), EvaluateSettings(bound_samples=2)
+    scores = evaluate(with_vector(kind), documents, settings)
+    assert scores["ppl_bound"] is None
+    assert mark_of("ppl", scores)
+    assert mark_of("ppl_official", scores)
+    assert not mark_of("frame_accuracy", scores)
+    plain = evaluate(toy_model(kind.split(",")[0], **KINDS[kind]), documents, settings)
+    assert plain["ppl_bound"] is not None
+    assert bool(mark_of("ppl", plain)) == (not kind.startswith("rnnlm"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_and_other_documents_are_not_in_it(kind: str) -> None:
+    model, batch = with_vector(kind), toy_batch([EVENTS, 2])
+    with torch.no_grad():
+        together = model.plan(PlanRequest.whole(batch, probabilities, noise(2))).word_offsets
+        alone = batch.part(slice(1, 2)).first(2)
+        short = model.plan(PlanRequest.whole(alone, probabilities, noise(1))).word_offsets
+    assert together is not None
+    assert short is not None
+    torch.testing.assert_close(together[1:], short)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_word_by_word_is_as_all_at_once(kind: str) -> None:
+    """What generation adds up is what evaluation scores."""
+    model, batch = with_vector(kind), toy_batch([2] * 3)
+    with torch.no_grad():
+        plan = model.plan(PlanRequest.whole(batch, probabilities, noise(3)))
+        scored = model.log_probs(batch, plan)
+        state = model.begin(batch.first(0), plan)
+        for event in range(2):
+            words = None
+            for slot in range(batch.tokens.shape[-1]):
+                log_p, state = model.next_word(state, plan.after(event), words, slot)
+                words = batch.tokens[:, event, slot]
+                torch.testing.assert_close(log_p.gather(1, words[:, None])[:, 0], scored[:, event, slot])
+            _, state = model.next_word(state, plan.after(event), words, batch.tokens.shape[-1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_the_cloze_it_reads_the_seed_alone(kind: str) -> None:
+    """An option is scored as if the others were not there; with frames read off it, it is refused."""
+    model = with_vector(kind)
+    seeds = toy_batch([1] * 3).tokens[:, 0].numpy().astype("int32")
+    options = toy_batch([2] * 12).tokens.view(3, 4, 2, -1).numpy().astype("int32")
+
+    def scores(options: Any) -> Any:
+        task = ClozeTask(seeds, options, unknown_words=0, words=1)
+        return score_cloze(model, task, EvaluateSettings(cloze_seeds=2)).nll
+
+    before = scores(options)
+    changed = options.copy()
+    changed[:, 1:] = (changed[:, 1:] + 1) % WORDS
+    assert (before[:, 0] == scores(changed)[:, 0]).all()
+    with pytest.raises(UserError, match="document vector"):
+        score_cloze(model, ClozeTask(seeds, options, 0, 1), EvaluateSettings(cloze_frames="read"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_of_it_learns(kind: str) -> None:
+    model, batch = with_vector(kind).train(), toy_batch([EVENTS, 3, 1])
+    model(batch, noise(3)).per_document.sum().backward()
+    for name, parameter in model.named_parameters():
+        if "document" in name:
+            assert parameter.grad is not None, name
+            assert bool(parameter.grad.any()), name
+
+
+def test_without_it_a_model_is_what_it_was() -> None:
+    """The vector is all that it adds."""
+    plain, vector = toy_ssdvae().state_dict(), toy_ssdvae(document_vector=3).state_dict()
+    assert {name for name in vector if name not in plain} == {n for n in vector if n.startswith("document")}
+
+
+def test_an_observed_frame_replaces_the_logits_of_its_event() -> None:
+    raw, observed = torch.randn(3, 5), torch.tensor([2, -1, 0])
+    clamped = INJECTIONS["replace"](raw, observed)
+    torch.testing.assert_close(clamped[1], raw[1])
+    for row in (0, 2):
+        expected = torch.zeros(5)
+        expected[observed[row]] = raw[row].norm()
+        torch.testing.assert_close(clamped[row], expected)
