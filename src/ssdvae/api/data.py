@@ -157,7 +157,7 @@ def prepare(
         if isinstance(sources, Mapping)
         else Path(sources)
     )
-    chosen = PrepareSettings.preset(preset, **settings)
+    chosen = PrepareSettings.sized(preset, **settings)
     shared = StreamSettings(jobs=jobs).jobs
     shown = resolve(progress)
     return preparing.prepare(
