@@ -160,8 +160,8 @@ def read_config(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
     values = read_yaml(path, "settings by name, as `hidden: 256`", _YamlLoader)
     try:
         if "corpus" in values:
-            # Of a run, perhaps of an older version.
-            values = upgraded(values)
+            # Of a run, perhaps of an older version, which had no name for its size.
+            values = {"preset": None, **upgraded(values)}
             del values["corpus"]
         return {name: _known(name, known).check(value) for name, value in values.items()}
     except UserError as error:
