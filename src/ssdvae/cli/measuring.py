@@ -8,7 +8,7 @@ from pathlib import Path
 from jsonargparse import Namespace
 
 from ssdvae import api
-from ssdvae.api.choices import task_choices
+from ssdvae.api.choices import figure_note, task_choices
 from ssdvae.cli.command import Command
 from ssdvae.cli.console import show
 from ssdvae.cli.flags import add_settings, add_sized_settings, given_settings
@@ -41,7 +41,8 @@ def evaluate(args: Namespace) -> None:
     for name, value in found.items():
         if not isinstance(value, dict | list):
             shown = "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-            print(f"{name:20}{shown}")
+            note = figure_note(name) if value is not None else None
+            print(f"{name:20}{shown:10}{note}" if note else f"{name:20}{shown}")
 
 
 def scores_flags(parser: Parser, argv: Sequence[str]) -> None:

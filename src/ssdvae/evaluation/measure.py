@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ssdvae import __version__
 from ssdvae.config import EvaluateSettings
@@ -15,6 +18,7 @@ from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.errors import UserError
+from ssdvae.evaluation.meaning import doubts
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.evaluation.tasks import TASKS, find_tasks
 from ssdvae.evaluation.tasks.base import Task
@@ -43,6 +47,8 @@ class Evaluation:
     settings: EvaluateSettings
     tasks: Sequence[Task]
     progress: Progress
+    commonest: Callable[[], NDArray[np.int64] | None] = lambda: None
+    """The commonest observed frame of each word as a head, where the training is known."""
 
     @cached_property
     def documents(self) -> Documents:
@@ -73,10 +79,12 @@ def measure(
     *,
     details: Path | None = None,
     progress: Progress = SILENT,
+    commonest: Callable[[], NDArray[np.int64] | None] = lambda: None,
 ) -> list[Measurement]:
     """Measure the tasks that the model has an answer to; ``weights`` is the fingerprint of the model.
 
-    ``details`` is a file for the records of every item, of the task that has them.
+    ``details`` is a file for the records of every item, of the task that has them; ``commonest`` gives the
+    frame that each head had most often in training, as far as it was observed.
     """
     keep_freed_memory()
     corpus.check_names(model.vocabulary, model.frames)
@@ -85,7 +93,7 @@ def measure(
     if details is not None and not any(task.has_details for task, _ in found):
         some = ", ".join(task.name for task in TASKS.values() if task.has_details)
         raise UserError(f"--details: no task with a score for each item is measured; such tasks: {some}")
-    evaluation = Evaluation(model, corpus, settings, [task for task, _ in found], progress)
+    evaluation = Evaluation(model, corpus, settings, [task for task, _ in found], progress, commonest)
     used = {name: value for name, value in settings.to_dict().items() if name not in ("tasks", "split")}
     done = []
     for task, data in found:
@@ -98,6 +106,8 @@ def measure(
         )
         if details is not None and result.details is not None:
             write_records(details, result.details)
+    for doubt in doubts(flat(done), len(model.frames)) if model.infers_frames else ():
+        log.warning(doubt)
     return done
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from ssdvae.config import EvaluateSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
+from ssdvae.evaluation.meaning import commonest_of_run
 from ssdvae.evaluation.measure import flat, measure
 from ssdvae.files import atomic_write, sha256
 from ssdvae.measurements import write_scores
@@ -33,7 +34,15 @@ def evaluate_run(
     weights = sha256(folder / "model.safetensors") if folder.is_dir() else str(run)
     # Opened before the work: a place that cannot be written to is better known now.
     with nullcontext() if details is None else atomic_write(details) as path:
-        measured = measure(model, weights, corpus, settings, details=path, progress=progress)
+        measured = measure(
+            model,
+            weights,
+            corpus,
+            settings,
+            details=path,
+            progress=progress,
+            commonest=lambda: commonest_of_run(folder, corpus),
+        )
     if folder.is_dir():
         try:
             write_scores(folder, measured)

@@ -14,12 +14,14 @@ import signal
 import sys
 import threading
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
+from ssdvae.evaluation.meaning import commonest_of_run
 from ssdvae.evaluation.measure import measure
 from ssdvae.evaluation.tasks import find_task
 from ssdvae.files import sha256
@@ -108,7 +110,8 @@ def run_job(job: Job, progress: Progress = SILENT) -> None:
         corpus, model = Corpus(job.corpus), EventModel.read(run.folder).on_fastest_device()
         for wanted in missing:
             settings = replace(job.measuring, tasks=wanted.task, cloze=wanted.cloze)
-            write_scores(run.folder, measure(model, weights, corpus, settings))
+            counted = partial(commonest_of_run, run.folder, corpus)
+            write_scores(run.folder, measure(model, weights, corpus, settings, commonest=counted))
 
 
 def _clear(folder: Path) -> None:

@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.relations import Relation, read_relations
 from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import UserError
+from ssdvae.evaluation.meaning import accuracy_by_head, commonest_observed, doubts
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.files import real_path
 from ssdvae.progress import SILENT, Advance, Progress, no_advance
@@ -219,6 +221,11 @@ class _Training:
             self.tensorboard = self._tensorboard(state)
         count, device = self.accelerator.num_processes, self.accelerator.device.type
         self.say(f"training in {count} process{'es' if count > 1 else ''} on {device}")
+        if self.model.infers_frames:
+            self.say(
+                "frames: share of the known ones that are inferred (by head: what the commonest known frame "
+                "of the verb has);\ninformation: nats that a frame says of its event, 0 if nothing"
+            )
         clock = time.monotonic() - state.seconds
         saved = time.monotonic()
         steps = train_steps(
@@ -309,14 +316,27 @@ class _Training:
             state.stale += 1
         state.finished = state.stale >= self.settings.patience or state.step == self.last_step
         measured = {name: value for name, value in scores.items() if value is not None}
+        if self.by_head is not None:
+            measured["frame_commonest"] = self.by_head
         record = self._record(state, {"split": "valid", **measured})
         self.say(_validation_line(record, means["loss"], best))
+        if state.finished and self.model.infers_frames and self.accelerator.is_main_process:
+            for doubt in doubts(record, len(self.corpus.frames)):
+                log.warning(doubt)
         # All of them look, so that all of them stop.
         check_finite(self.model.state_dict(), f"the run cannot go on after step {state.step}")
         if best and self.accelerator.is_main_process:
             self.model.save(self.run.folder, record)
         if state.stale >= self.settings.patience:
             self.say(f"no improvement in {state.stale} validations: stopping")
+
+    @cached_property
+    def by_head(self) -> float | None:
+        """The share of known frames that the commonest observed frame of each head gets, for comparison."""
+        if not self.model.infers_frames:
+            return None
+        table = commonest_observed(self.documents, self.settings, len(self.corpus.vocabulary))
+        return accuracy_by_head(table, self.valid)
 
     def _warn_if_useless(self, name: str, figure: float) -> None:
         """Say once if the model does worse than one that knows nothing."""
@@ -361,7 +381,10 @@ def _validation_line(record: dict[str, Any], train_loss: float, best: bool) -> s
     perplexity, accuracy = record.get("ppl"), record.get("frame_accuracy")
     figures = [] if perplexity is None else [f"ppl {_short(perplexity)}"]
     figures += [f"bound {_short(record['ppl_bound'])}"] if "ppl_bound" in record else []
-    figures += [] if accuracy is None else [f"frames {accuracy:.1%}"]
+    if accuracy is not None:
+        by_head = record.get("frame_commonest")
+        figures.append(f"frames {accuracy:.1%}" + ("" if by_head is None else f" (by head {by_head:.1%})"))
+    figures += [f"information {record['latent_information']:.2f}"] if "latent_information" in record else []
     return (
         f"epoch {record['epoch']:g}  step {record['step']}  train loss {train_loss:.2f}"
         f"  valid {'  '.join(figures)}  {record['seconds']:.0f} s{'  *' if best else ''}"

@@ -35,6 +35,7 @@ class Figure:
     paper: str | None = None  # the paper's table that has it
     compared: bool = True  # whether `reproduce` has a column for it
     headline: str | None = None  # its name at the top of the page; None for a figure that is not shown there
+    note: str | None = None  # what it says, in a few words
 
     def text(self, value: float) -> str:
         """As a table shows it."""

@@ -20,11 +20,19 @@ PERPLEXITY = Task(
     explanation="Lower is better. In SSDVAE and HAQAE “ppl” conditions on latent variables that were "
     "inferred from the very words to be predicted. Only the bound, which pays for the latent variables, "
     "compares models with and without them. "
-    "The paper's perplexity counts separators.",
+    "The paper's perplexity counts separators. “Information” is the mutual information of an event and its "
+    "frame, or of a document and a latent variable, in nats: next to 0, the frames say nothing.",
     figures=(
         Figure("ppl", "ppl", "lower", digits=2),
         Figure("ppl_official", "ppl with separators", "lower", digits=2, paper="1a"),
         Figure("ppl_bound", "ppl bound", "lower", digits=2, headline="perplexity bound"),
+        Figure(
+            "latent_information",
+            "information, nats",
+            digits=2,
+            compared=False,
+            note="nats that a frame says of its event; at 0, nothing",
+        ),
         Figure("latent_used", "values in use", digits=0, compared=False),
     ),
     # It needs no words: of a model without them, it measures the use of the latent variables.
