@@ -4,8 +4,8 @@ Every command of ``ssdvae`` is a function here, with the same settings and the s
 
 >>> import ssdvae
 >>> ssdvae.world("events.jsonl", documents=2_000)
->>> corpus = ssdvae.prepare("events.jsonl", "corpus", preset="tiny")
->>> run = ssdvae.train(corpus, "runs/first", preset="tiny", epochs=3)
+>>> corpus = ssdvae.prepare("events.jsonl", "corpus")
+>>> run = ssdvae.train(corpus, "runs/first")
 >>> ssdvae.evaluate("runs/first")["ppl_bound"]
 >>> ssdvae.generate("runs/first", ["arrested police suspect in"])
 

@@ -36,7 +36,8 @@ def from_flags(words: list[str], kind: type[Settings] = TrainSettings) -> Settin
     parser = Parser()
     add_sized_settings(parser, kind, words)
     args = parser.parse_args(words)
-    return kind.preset(args.preset, **given_settings(kind, args))
+    given = given_settings(kind, args)
+    return kind.chosen(given) if issubclass(kind, TrainSettings) else kind.sized(args.preset, **given)
 
 
 def from_yaml(values: dict[str, Any], folder: Path) -> Settings:
@@ -63,7 +64,7 @@ def test_a_wrong_value_gets_the_same_message_from_everywhere(
     flag = "--" + name.replace("_", "-")
     for make in (
         partial(TrainSettings, **{name: value}),
-        partial(TrainSettings.preset, "tiny", **{name: value}),
+        partial(TrainSettings.chosen, {"preset": "tiny", name: value}),
         partial(TrainSettings().changed, **{name: value}),
         partial(from_flags, [flag, str(value)]),
         partial(from_yaml, {name: value}, tmp_path),
@@ -117,13 +118,13 @@ def test_the_nearest_setting_is_named() -> None:
     ):
         TrainSettings(model="rnnlm", latents=9)
     with pytest.raises(UserError, match="no setting 'event'; did you mean 'events'"):
-        PrepareSettings.preset("tiny", event=3)
+        PrepareSettings.sized("tiny", event=3)
 
 
 @pytest.mark.parametrize("model", MODEL_SETTINGS)
 @pytest.mark.parametrize("size", PRESETS)
 def test_a_preset_gives_each_model_what_it_has(model: str, size: str) -> None:
-    settings = TrainSettings.preset(size, model=model)
+    settings = TrainSettings.chosen({"preset": size, "model": model})
     values = settings.values()
     assert {name: value for name, value in PRESETS[size].items() if name in values}.items() <= values.items()
     assert settings == from_flags(["--preset", size, "--model", model])
@@ -134,7 +135,8 @@ def test_a_preset_gives_each_model_what_it_has(model: str, size: str) -> None:
 def test_a_preset_is_changed_by_the_file_and_that_by_flags(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("hidden: 7\nbatch: 9\nlearning_rate: 1e-2\n")
     found = from_flags(["--preset", "tiny", "--config", str(tmp_path / "c.yaml"), "--batch", "3", "--tied"])
-    assert found == TrainSettings.preset("tiny", hidden=7, batch=3, tied=True, learning_rate=0.01)
+    given = {"hidden": 7, "batch": 3, "tied": True, "learning_rate": 0.01}
+    assert found == TrainSettings.chosen({"preset": "tiny", **given})
 
 
 def test_help_has_every_setting_under_its_topic_and_each_model_has_a_group(

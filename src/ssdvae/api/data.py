@@ -17,6 +17,8 @@ from ssdvae.extraction import annotate as annotating
 from ssdvae.extraction import extract as extracting
 from ssdvae.files import check_exists
 from ssdvae.progress import Progress, resolve, track
+from ssdvae.storyworld.tickets import KNOWN, ticket_documents, write_tickets
+from ssdvae.storyworld.tickets import tickets as made_tickets
 from ssdvae.storyworld.world import World
 
 
@@ -31,6 +33,33 @@ def world(out: AnyPath, *, documents: int = 10_000, seed: int = 1, progress: boo
         raise UserError(f"--documents: found {documents}, expected at least 1")
     drawn = World.embedded().documents(documents, seed)
     return write_jsonl(json_lines(out), track(resolve(progress), drawn, "writing", documents))
+
+
+def tickets(
+    out: AnyPath,
+    *,
+    documents: int = 3_000,
+    known: float = KNOWN,
+    seed: int = 1,
+    progress: bool | Progress = True,
+) -> int:
+    """Write a made log of support tickets, with the stage of some events; returns how many tickets.
+
+    >>> ssdvae.tickets("tickets.csv", known=0.3)
+
+    A table (.csv), or documents (.jsonl) with the action as verb, the agent as subject, the product as object
+    and the channel as modifier. The same seed gives the same tickets, whatever part of the stages is
+    ``known``: with 1, the file says how it was.
+    """
+    if documents < 1:
+        raise UserError(f"--documents: found {documents}, expected at least 1")
+    if not 0 <= known <= 1:
+        raise UserError(f"--known: found {known}, expected a number from 0 to 1")
+    if str(out).endswith(".csv"):
+        drawn = track(resolve(progress), made_tickets(documents, seed, known), "writing", documents)
+        return write_tickets(Path(out), drawn)
+    events = track(resolve(progress), ticket_documents(documents, seed, known), "writing", documents)
+    return write_jsonl(json_lines(out), events)
 
 
 @dataclass(frozen=True)
@@ -157,7 +186,7 @@ def prepare(
         if isinstance(sources, Mapping)
         else Path(sources)
     )
-    chosen = PrepareSettings.preset(preset, **settings)
+    chosen = PrepareSettings.sized(preset, **settings)
     shared = StreamSettings(jobs=jobs).jobs
     shown = resolve(progress)
     return preparing.prepare(

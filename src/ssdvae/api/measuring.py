@@ -71,14 +71,12 @@ def scores(runs: AnyPath | Sequence[AnyPath]) -> Scores:
 
 
 @with_settings(BenchmarkSettings)
-def benchmark(*, preset: str | None = None, **settings: Any) -> dict[str, Any]:
+def benchmark(**settings: Any) -> dict[str, Any]:
     """Time a training step and an evaluation batch of a model, beside what the machine can do.
 
     >>> ssdvae.benchmark(preset="tiny", model="rnnlm")["train"]["documents_per_second"]
-
-    ``preset`` is a named size (tiny, small, paper), which gives other defaults to the settings.
     """
-    return timing.benchmark(BenchmarkSettings.preset(preset, **settings))
+    return timing.benchmark(BenchmarkSettings.chosen(settings))
 
 
 def check(folder: AnyPath) -> list[checking.Checked]:

@@ -50,7 +50,8 @@ def reproduce(
         if name not in known:
             raise unknown_setting(name, known)
     chosen = ReproduceSettings.of(settings)
-    training = {**PRESETS[chosen.scale], **_only(TRAINED_ALIKE, settings)}
+    named = {"recipe": "paper", "preset": chosen.scale}
+    training = {**named, **PRESETS[chosen.scale], **_only(TRAINED_ALIKE, settings)}
     measuring = EvaluateSettings.exactly(_only(MEASURED_ALIKE, settings))
     return run_experiments(
         what, as_corpus(data), Path(out), chosen, training, measuring, resolve(progress), watch

@@ -7,13 +7,14 @@ keyword argument with its default for each setting, and a line about it in the d
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from inspect import Parameter
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ssdvae.config import Setting, Settings
+from ssdvae.config.training import definitions
 
 AnyPath = str | Path
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -21,13 +22,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Some:
-    """Some of the settings of a group."""
+    """Some of the settings of a group, with the defaults that a recipe and a size give to them."""
 
     kind: type[Settings]
     names: tuple[str, ...]
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
     def definitions(self) -> list[Setting]:
-        return [definition for name, definition in self.kind.table().items() if name in self.names]
+        table = definitions(self.kind, self.defaults)
+        return [definition for name, definition in table.items() if name in self.names]
 
     def parameters(self) -> list[Parameter]:
         return [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ssdvae.api.signatures import AnyPath, with_settings
-from ssdvae.config import TrainSettings
+from ssdvae.api.signatures import AnyPath, Some, with_settings
+from ssdvae.config import TRAIN_DEFAULTS, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
@@ -24,23 +24,25 @@ def demo(out: AnyPath = "demo", *, progress: bool | Progress = True) -> Tour:
     return take_tour(Path(out), progress=resolve(progress))
 
 
-@with_settings(TrainSettings)
+@with_settings(Some(TrainSettings, TrainSettings.names(), TRAIN_DEFAULTS))
 def train(
     corpus: Corpus | AnyPath,
     out: AnyPath,
     *,
-    preset: str | None = None,
     progress: bool | Progress = True,
     **settings: Any,
 ) -> Run:
     """Train a model on a corpus folder into a new run folder.
 
-    >>> run = ssdvae.train("corpus", "runs/first", preset="tiny", observe=0.9, epochs=5)
+    >>> run = ssdvae.train("corpus", "runs/first", observe=0.9)
 
-    ``preset`` is a named size (tiny, small, paper), which gives other defaults to the settings.
+    ``recipe`` says what is learned and how, ``preset`` how large; both give defaults to the other settings.
+    Those that are shown are of the recipe guided, for SSDVAE; what is shown as ``auto`` fits the corpus.
     """
-    chosen = TrainSettings.preset(preset, **settings)
-    return training.train(as_corpus(corpus), Path(out), chosen, resolve(progress))
+    given = {**TRAIN_DEFAULTS, **settings}
+    TrainSettings.refuse_unknown(given)
+    opened = as_corpus(corpus)
+    return training.train(opened, Path(out), TrainSettings.chosen(given, opened.counts), resolve(progress))
 
 
 def resume(run: AnyPath, *, progress: bool | Progress = True) -> Run:

@@ -29,6 +29,18 @@ def world(args: Namespace) -> None:
     say(f"wrote {count:,} documents to {args.out}")
 
 
+def tickets_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("out", type=Path, help="file to write (.csv for a table, .jsonl or .jsonl.gz)")
+    parser.add_argument("--documents", type=int, default=3_000, help="how many tickets")
+    parser.add_argument("--known", type=float, default=0.3, help="share of the stages that is written down")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same tickets")
+
+
+def tickets(args: Namespace) -> None:
+    count = api.tickets(args.out, documents=args.documents, known=args.known, seed=args.seed)
+    say(f"wrote {count:,} tickets to {args.out}")
+
+
 def import_flags(parser: Parser, argv: Sequence[str]) -> None:
     files = parser.add_argument_group("files")
     files.add_argument("sources", nargs="+", type=Path, help="files of events in any known format")
@@ -175,6 +187,14 @@ COMMANDS = (
         world_flags,
         world,
         ("ssdvae world events.jsonl", "ssdvae world events.jsonl.gz --documents 2000 --seed 2"),
+    ),
+    Command(
+        "tickets",
+        "write a made log of support tickets, stages partly known",
+        "tickets",
+        tickets_flags,
+        tickets,
+        ("ssdvae tickets tickets.jsonl --documents 600", "ssdvae tickets tickets.csv --known 1 --seed 2"),
     ),
     Command(
         "import",

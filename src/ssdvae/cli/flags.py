@@ -6,16 +6,17 @@ import re
 from argparse import SUPPRESS, Action
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import yaml
 from jsonargparse import Namespace
 
 from ssdvae.cli.parser import Parser
-from ssdvae.config import MODEL_SETTINGS, PRESETS, Setting, Settings, TrainSettings
+from ssdvae.config import MODEL_SETTINGS, PRESETS, RECIPES, Setting, Settings, TrainSettings
 from ssdvae.config.formats import upgraded
+from ssdvae.config.presets import Preset
 from ssdvae.config.settings import unknown_setting
-from ssdvae.config.training import models_with
+from ssdvae.config.training import definitions, models_with
 from ssdvae.errors import UserError
 from ssdvae.records import read_yaml
 
@@ -26,22 +27,31 @@ def add_settings(parser: Parser, kind: type[Settings], choices: Mapping[str, str
     ``choices`` are the values of some settings, in words, where a table says which there are.
     """
     parser.add_argument("--config", action=_ConfigFile, help="YAML file with any of these settings")
-    _add_flags(parser, kind, kind.names(), {}, choices)
+    _add_flags(parser, kind, kind.table(), choices)
 
 
-def add_sized_settings(parser: Parser, kind: type[Settings], argv: Sequence[str]) -> None:
-    """--preset, and the settings with the defaults that it gives."""
-    name = _value_of("--preset", argv)
-    parser.add_argument(
-        "--preset", choices=list(PRESETS), default=None, help="named size, which changes the defaults below"
-    )
+def add_sized_settings(
+    parser: Parser, kind: type[Settings], argv: Sequence[str], defaults: Mapping[str, str] = {}
+) -> None:
+    """--preset, and the settings with the defaults that it gives, as a recipe or a model may do too."""
+    if "preset" not in kind.names():
+        parser.add_argument(
+            "--preset",
+            choices=list(PRESETS),
+            default=None,
+            help="named size, which changes the defaults below",
+        )
     parser.add_argument("--config", action=_ConfigFile, help="YAML file with any of these settings")
-    _add_flags(parser, kind, kind.names(), PRESETS.get(name or "", {}))
+    known = {"recipe": RECIPES, "preset": get_args(Preset), "model": MODEL_SETTINGS}
+    asked = {name: _value_of(f"--{name}", argv) for name in known}
+    # One that does not exist is told when it is parsed.
+    given = {name: value for name, value in asked.items() if value in known[name]}
+    _add_flags(parser, kind, definitions(kind, {**defaults, **given}))
 
 
 def add_further_settings(parser: Parser, kind: type[Settings], names: Sequence[str]) -> None:
     """Some settings of another command, whose defaults depend on what else is asked for."""
-    _add_flags(parser, kind, names, dict.fromkeys(names))
+    _add_flags(parser, kind, {name: kind.table()[name] for name in names}, defaults_known=False)
 
 
 def given_settings(kind: type[Settings], args: Namespace) -> dict[str, Any]:
@@ -52,19 +62,19 @@ def given_settings(kind: type[Settings], args: Namespace) -> dict[str, Any]:
 def _add_flags(
     parser: Parser,
     kind: type[Settings],
-    names: Sequence[str],
-    preset: Mapping[str, Any],
+    table: Mapping[str, Setting],
     choices: Mapping[str, str] = {},
+    defaults_known: bool = True,
 ) -> None:
     """A flag for each setting: first those of all models, then those of some, then the others."""
     groups: dict[str, Any] = {}
-    for name in names:
-        definition = kind.table()[name]
+    for name, definition in table.items():
         title = _title(kind, definition)
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
-        default = preset.get(name, definition.default)
-        ends = [] if default is None else [f"default: {_shown(default)}"]
+        ends = [f"default: {_shown(definition.default)}"]
+        if definition.default is None or not defaults_known:
+            ends = []
         if definition.bounds.two_sided:
             ends.insert(0, str(definition.bounds))
         listed = choices.get(name) or (", ".join(definition.choices) if _too_wide(definition) else "")
@@ -150,8 +160,8 @@ def read_config(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
     values = read_yaml(path, "settings by name, as `hidden: 256`", _YamlLoader)
     try:
         if "corpus" in values:
-            # Of a run, perhaps of an older version.
-            values = upgraded(values)
+            # Of a run, perhaps of an older version, which had no name for its size.
+            values = {"preset": None, **upgraded(values)}
             del values["corpus"]
         return {name: _known(name, known).check(value) for name, value in values.items()}
     except UserError as error:

@@ -67,7 +67,7 @@ def benchmark_flags(parser: Parser, argv: Sequence[str]) -> None:
 
 
 def benchmark(args: Namespace) -> None:
-    result = api.benchmark(preset=args.preset, **given_settings(BenchmarkSettings, args))
+    result = api.benchmark(**given_settings(BenchmarkSettings, args))
     if args.json:
         print(to_json(result))
         return

@@ -11,7 +11,7 @@ from ssdvae import api
 from ssdvae.cli.command import Command
 from ssdvae.cli.flags import add_sized_settings, given_settings
 from ssdvae.cli.parser import Parser
-from ssdvae.config import TrainSettings
+from ssdvae.config import TRAIN_DEFAULTS, TrainSettings
 from ssdvae.errors import UserError
 
 
@@ -20,18 +20,18 @@ def train_flags(parser: Parser, argv: Sequence[str]) -> None:
     files.add_argument("corpus", nargs="?", type=Path, default=None, help="corpus folder")
     files.add_argument("--out", type=Path, default=None, help="run folder to write")
     files.add_argument("--resume", type=Path, default=None, help="resume this run; takes no other flag")
-    add_sized_settings(parser, TrainSettings, argv)
+    add_sized_settings(parser, TrainSettings, argv, TRAIN_DEFAULTS)
 
 
 def train(args: Namespace) -> None:
     if args.resume is not None:
-        if given_settings(TrainSettings, args) or args.preset or args.corpus or args.out:
+        if given_settings(TrainSettings, args) or args.corpus or args.out:
             raise UserError("--resume uses the settings of the run and takes nothing else")
         api.resume(args.resume)
     elif args.corpus is None or args.out is None:
         raise UserError("name a corpus folder and --out RUN, or --resume RUN")
     else:
-        api.train(args.corpus, args.out, preset=args.preset, **given_settings(TrainSettings, args))
+        api.train(args.corpus, args.out, **given_settings(TrainSettings, args))
 
 
 COMMANDS = (
@@ -42,7 +42,7 @@ COMMANDS = (
         train_flags,
         train,
         (
-            "ssdvae train corpus --out runs/first --preset tiny --observe 0.9 --epochs 2",
+            "ssdvae train corpus --out runs/first --observe 0.9",
             "ssdvae train --resume runs/first",
         ),
     ),

@@ -32,22 +32,26 @@ from ssdvae.config.models import (
     WordPredictionSettings,
 )
 from ssdvae.config.paper import MEASURED_ALIKE, REPRODUCED, TRAINED_ALIKE, ReproduceSettings
-from ssdvae.config.presets import PRESETS, preset
+from ssdvae.config.presets import PRESETS, Counts, preset
+from ssdvae.config.recipes import RECIPES
 from ssdvae.config.settings import Bounds, Setting, Settings, setting
-from ssdvae.config.training import EVAL_BATCH, BenchmarkSettings, TrainSettings
+from ssdvae.config.training import EVAL_BATCH, TRAIN_DEFAULTS, BenchmarkSettings, TrainSettings
 
 __all__ = [
     "EVAL_BATCH",
     "MEASURED_ALIKE",
     "MODEL_SETTINGS",
     "PRESETS",
+    "RECIPES",
     "REPRODUCED",
     "SPLITS",
     "TRAINED_ALIKE",
+    "TRAIN_DEFAULTS",
     "AnnotateSettings",
     "BenchmarkSettings",
     "Bounds",
     "ClassifierSettings",
+    "Counts",
     "EvaluateSettings",
     "ExplainSettings",
     "ExtractSettings",

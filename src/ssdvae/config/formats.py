@@ -2,6 +2,7 @@
 
 1   no number; every setting of every model is there, and those of other models were ignored
 2   ``format: 2``; the settings that the model has, and no others
+3   the recipe, and in config.yaml the preset, by which these were chosen; before, nobody wrote them down
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ssdvae.config.models import ModelSettings
 from ssdvae.config.training import TrainSettings
 from ssdvae.errors import UserError
 
-FORMAT = 2
+FORMAT = 3
 
 
 def versioned(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,6 +35,8 @@ def upgraded(values: Mapping[str, Any]) -> dict[str, Any]:
         # What belongs to other models had no effect, whatever its value.
         known = set(TrainSettings.names_for(values))
         values = {name: value for name, value in values.items() if name in known or not _is_setting(name)}
+    if number < 3:
+        values = {"recipe": None, **values}
     return values
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
+from ssdvae.config.recipes import Recipe
 from ssdvae.config.settings import Settings, setting, unknown_setting
 from ssdvae.errors import UserError
 
@@ -23,6 +24,12 @@ class ModelSettings(Settings):
     """The name of the model whose settings these are."""
     topic: ClassVar[str] = "all models"
 
+    recipe: Recipe | None = setting(
+        "paper",
+        "named set of settings, which changes the defaults below: guided, the best that we know; paper, the "
+        "paper's",
+        topic="recipe and size",
+    )
     embedding: int | None = setting(
         None, "dimension of the word vectors; by default that of --vectors, else 300", at_least=1
     )

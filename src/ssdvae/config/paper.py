@@ -23,11 +23,13 @@ REPRODUCED = (
 """The models in the paper's tables, as `reproduce --models` names them."""
 
 TRAINED_ALIKE = tuple(
-    name for name in TrainSettings.names() if name not in ("model", "attention", "observe", "seed")
+    name
+    for name in TrainSettings.names()
+    if name not in ("model", "attention", "observe", "seed", "recipe", "preset")
 )
 MEASURED_ALIKE = tuple(name for name in EvaluateSettings.names() if name not in ("split", "tasks", "cloze"))
 """The settings of `train` and `evaluate` that `reproduce` takes for all its runs: each model takes those that
-it has."""
+it has. The recipe is always ``paper``, and the size that of ``--scale``."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,14 @@
-"""Named sizes."""
+"""Named sizes, and the one that fits the data."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from ssdvae.errors import UserError
+
+Preset = Literal["auto", "tiny", "small", "paper"]
 
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {
@@ -35,3 +39,47 @@ def preset(name: str) -> dict[str, Any]:
     if name not in PRESETS:
         raise UserError(f"no preset {name!r}; there are: {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What there is to learn from."""
+
+    documents: int  # of the training split
+    events: int
+    words: int  # in the vocabulary
+
+
+class Decided:
+    """The default of a setting that ``auto`` decides when the corpus is known."""
+
+    def __repr__(self) -> str:
+        return "auto"
+
+
+DECIDED = Decided()
+
+AUTO = ("embedding", "hidden", "layers", "role_embedding", "batch", "epochs", "learning_rate")
+"""The settings that ``auto`` decides."""
+
+
+def auto(counts: Counts) -> dict[str, Any]:
+    """A size that fits the data."""
+    return {
+        "embedding": 64,
+        "hidden": 128,
+        "layers": 1,
+        "role_embedding": 16,
+        "batch": 32,
+        "epochs": 10,
+        "learning_rate": 5e-3,
+    }
+
+
+def sizes(name: str | None, counts: Counts | None = None) -> Mapping[str, Any]:
+    """What a named size gives; without ``counts``, ``auto`` says only what it will decide."""
+    if name is None:
+        return {}
+    if name != "auto":
+        return preset(name)
+    return dict.fromkeys(AUTO, DECIDED) if counts is None else auto(counts)

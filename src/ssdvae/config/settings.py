@@ -214,8 +214,8 @@ class Settings:
         return cls(**values)
 
     @classmethod
-    def preset(cls, name: str | None, /, **changes: Any) -> Self:
-        """The named size, with changes: ``TrainSettings.preset("small", observe=0.5)``."""
+    def sized(cls, name: str | None, /, **changes: Any) -> Self:
+        """The named size, with changes: ``PrepareSettings.sized("small", events=5)``."""
         sizes = {} if name is None else preset(name)
         cls.refuse_unknown(changes)
         return cls.of({**sizes, **changes})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from ssdvae.config.models import MODEL_SETTINGS, ModelSettings, SSDVAESettings
+from ssdvae.config.presets import Counts, Preset, sizes
+from ssdvae.config.recipes import recipe
 from ssdvae.config.settings import Bounds, Setting, Settings, setting
 
 EVAL_BATCH = 400
@@ -23,6 +25,9 @@ MODEL = Setting(
 )
 """The one setting that decides which others there are."""
 
+TRAIN_DEFAULTS = {"recipe": "guided", "preset": "auto"}
+"""What `train` begins with: the settings by themselves are the paper's."""
+
 
 @dataclass(frozen=True, kw_only=True, init=False)
 class TrainSettings(Settings):
@@ -31,11 +36,19 @@ class TrainSettings(Settings):
     ``TrainSettings(model="rnnlm", hidden=256, epochs=3)`` takes both, as flags and YAML do, and refuses one
     that the model does not have. Inside, they are apart: ``settings.epochs`` and
     ``settings.model_settings.hidden``; ``settings.model`` is the name of the model.
+
+    What is not given stands at the default of the setting by itself, so that old settings mean what they
+    meant; ``recipe`` and ``preset`` are then names and no more. ``TrainSettings.chosen`` puts them to use.
     """
 
     topic: ClassVar[str] = "optimisation"
 
     model_settings: ModelSettings = field(default_factory=SSDVAESettings)
+    preset: Preset | None = setting(
+        None,
+        "named size, which changes the defaults below; auto is chosen by the number of events and words",
+        topic="recipe and size",
+    )
     observe: float = setting(
         0.9, "probability that a training frame is observed (ε)", at_least=0, at_most=1, topic="data"
     )
@@ -117,6 +130,12 @@ class TrainSettings(Settings):
         for name in values:
             owner.refuse_if_missing(name, known)
 
+    @classmethod
+    def chosen(cls, given: Mapping[str, Any], counts: Counts | None = None) -> Self:
+        """What is given; else what the recipe says; else what the size says, for this much to learn from."""
+        cls.refuse_unknown(given)
+        return cls.of({**_defaults(given, counts), **given})
+
     def changed(self, **changes: Any) -> Self:
         """The same settings but for some; another model takes over those that it has, too."""
         self.refuse_unknown({"model": self.model, **changes})
@@ -138,6 +157,23 @@ class BenchmarkSettings(TrainSettings):
     frames: int = setting(500, "number of frames (F)", at_least=1)
     steps: int = setting(5, "number of training steps, and of evaluation batches, that are timed", at_least=1)
     eval_batch: int = setting(EVAL_BATCH, "batch size of the evaluation", at_least=1)
+
+
+def _defaults(given: Mapping[str, Any], counts: Counts | None) -> dict[str, Any]:
+    """What the recipe and the size that are given stand for."""
+    size = dict(sizes(given.get("preset"), counts))
+    if given.get("preset") == "auto" and given.get("vectors") is not None:
+        del size["embedding"]  # it is that of the vectors
+    return {**size, **recipe(given.get("recipe"), given.get("model", MODEL.default))}
+
+
+def definitions(kind: type[Settings], given: Mapping[str, Any]) -> dict[str, Setting]:
+    """The settings of a group, with the defaults that a recipe, size and model give to them."""
+    defaults = {**given, **_defaults(given, None)}
+    return {
+        name: replace(definition, default=defaults.get(name, definition.default))
+        for name, definition in kind.table().items()
+    }
 
 
 def models_with(name: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssdvae import __version__
-from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.config import SPLITS, Counts, PrepareSettings, Split
 from ssdvae.data.integrity import check_file
 from ssdvae.data.manifest import read_manifest
 from ssdvae.data.table import check_range, read_table
@@ -132,6 +132,12 @@ class Corpus:
         """Tells whether two corpora have the same documents, words and frames."""
         contents = json.dumps(self.manifest["sha256"], sort_keys=True)
         return hashlib.sha256(contents.encode()).hexdigest()
+
+    @property
+    def counts(self) -> Counts:
+        """How much there is to learn from."""
+        train = self.manifest["splits"]["train"]
+        return Counts(train["documents"], train["events"], self.manifest["words"])
 
     @property
     def events(self) -> int:

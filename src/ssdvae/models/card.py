@@ -8,6 +8,7 @@ from huggingface_hub import ModelCard
 
 from ssdvae import __version__
 from ssdvae.config import ModelSettings
+from ssdvae.config.recipes import departures
 from ssdvae.markdown import markdown_table
 
 PAPER = "https://arxiv.org/abs/2010.04361"
@@ -20,6 +21,7 @@ tags: [events, scripts, frames]
 
 A `{model}` over documents of events, each a verb with its subject, object and modifier.
 It knows {words:,} words and {frames:,} frames.
+{recipe}
 Made with ssdvae {version}, an implementation of "Event Representation with Sequential, Semi-Supervised
 Discrete Variables" ([Rezaee and Ferraro, NAACL 2021]({paper})).
 
@@ -52,12 +54,22 @@ def model_card(config: ModelSettings, words: int, frames: int, scores: dict[str,
             model=config.model,
             words=words,
             frames=frames,
+            recipe=_recipe(config),
             version=__version__,
             paper=PAPER,
             scores=_table(scores) if scores else "Not measured.",
             settings=_table(config.to_publish()),
         )
     )
+
+
+def _recipe(config: ModelSettings) -> str:
+    """Which recipe the model was made by, and what was done otherwise."""
+    if config.recipe is None:
+        return "It is from before there were recipes: its settings, below, were chosen one by one."
+    changed = departures(config.recipe, config.model, type(config)().values(), config.values())
+    but = ", ".join(f"`{name}: {value}`" for name, value in changed.items())
+    return f"It was made by the recipe `{config.recipe}`{f', but for {but}' if but else ''}."
 
 
 def _table(values: dict[str, Any]) -> str:

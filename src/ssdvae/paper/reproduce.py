@@ -37,8 +37,8 @@ from ssdvae.runs import Run
 
 log = logging.getLogger(__name__)
 
-HARMLESS = ("save_minutes", "record_steps", "tensorboard")
-"""Settings of a run that change nothing of what it learns."""
+HARMLESS = ("recipe", "preset", "save_minutes", "record_steps", "tensorboard")
+"""Settings of a run that change nothing of what it learns: a recipe and a size do it by the others."""
 
 
 @dataclass(frozen=True)

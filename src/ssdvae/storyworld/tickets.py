@@ -1,0 +1,157 @@
+"""A made log of support tickets: a small corpus that is no text, with stages for frames.
+
+    process         p ~ uniform over PROCESSES
+    stage           each stage of p in turn, or not, with its probability; at least three
+    action          ~ actions(stage); then, with probability ``VAGUE``, just "updated"
+    agent, channel  ~ agents(stage), channels(stage)
+    product         ~ products(p), once per ticket
+    known           whether the stage is written down, with probability ``known``
+
+Some actions are of several stages and a quarter of them says nothing, so that the action alone tells the
+stage of about seven events in ten. Who acted and what came before and after tells most of the others.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from ssdvae.data.events import Document, Event
+from ssdvae.files import atomic_write
+
+VAGUE = 0.25
+KNOWN = 0.3
+
+STAGES = {
+    # stage: actions, agents, channels
+    "Received": ("opened registered reported", "frontdesk bot", "phone mail web"),
+    "Identified": ("checked verified", "frontdesk", "phone chat"),
+    "Assigned": ("assigned routed moved", "dispatcher bot", "system"),
+    "Diagnosed": ("checked traced reproduced", "engineer analyst", "remote lab"),
+    "Escalated": ("escalated moved raised", "supervisor", "phone system"),
+    "Ordered": ("ordered requested", "buyer", "web mail"),
+    "Repaired": ("replaced patched fixed", "engineer technician", "site remote"),
+    "Shipped": ("sent dispatched", "courier warehouse", "site"),
+    "Tested": ("checked tested reproduced", "engineer technician", "lab remote"),
+    "Approved": ("approved signed granted", "manager", "mail system"),
+    "Paid": ("paid sent transferred", "accountant", "bank"),
+    "Informed": ("called sent explained", "frontdesk agent", "phone mail chat"),
+    "Confirmed": ("accepted confirmed", "customer", "mail web"),
+    "Closed": ("closed archived resolved", "frontdesk bot", "system"),
+}
+
+PROCESSES = {
+    # process: products, and its stages in order, each with the probability that it takes place
+    "outage": (
+        "router modem line",
+        "Received:1 Identified:.6 Assigned:.8 Diagnosed:1 Escalated:.4 Repaired:.9 Tested:.7 Informed:.6 "
+        "Closed:1",
+    ),
+    "refund": (
+        "invoice subscription voucher",
+        "Received:1 Identified:.8 Escalated:.3 Approved:1 Paid:1 Informed:.5 Closed:.8",
+    ),
+    "password": ("account mailbox", "Received:1 Identified:1 Informed:.7 Confirmed:.5 Closed:1"),
+    "delivery": (
+        "parcel phone laptop",
+        "Received:1 Assigned:.5 Ordered:.6 Approved:.3 Shipped:1 Informed:.7 Confirmed:.8 Closed:.6",
+    ),
+    "bug": (
+        "app website driver",
+        "Received:.9 Assigned:.7 Diagnosed:1 Escalated:.3 Repaired:1 Tested:.9 Approved:.4 Shipped:.6 "
+        "Closed:1",
+    ),
+    "cancellation": (
+        "contract subscription line",
+        "Received:1 Identified:.7 Informed:.6 Approved:.9 Paid:.4 Confirmed:.6 Closed:1",
+    ),
+}
+
+COLUMNS = ("ticket", "when", "action", "agent", "product", "channel", "stage")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One event of the log; it has the columns of the table, and whether its stage is written down."""
+
+    ticket: str
+    when: datetime
+    action: str
+    agent: str
+    product: str
+    channel: str
+    stage: str
+    known: bool
+
+    @property
+    def event(self) -> Event:
+        """With the agent as subject, the product as object and the channel as modifier."""
+        return Event(self.action, self.agent, self.product, self.channel, self.stage if self.known else None)
+
+
+def tickets(count: int, seed: int = 1, known: float = KNOWN) -> Iterator[list[Row]]:
+    """The events of each ticket; number i depends on (seed, i) alone, and all but ``known`` not on that."""
+    for number in range(count):
+        yield _ticket(number, np.random.default_rng((seed, number)), known)
+
+
+def ticket_documents(count: int, seed: int = 1, known: float = KNOWN) -> Iterator[Document]:
+    for rows in tickets(count, seed, known):
+        yield Document(rows[0].ticket, tuple(row.event for row in rows))
+
+
+def write_tickets(path: Path, rows: Iterable[list[Row]]) -> int:
+    """A table with one line an event; returns how many tickets there were."""
+    count = 0
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(COLUMNS)
+        for ticket in rows:
+            count += 1
+            for row in ticket:
+                shown = row if row.known else replace(row, stage="")
+                table.writerow(
+                    [
+                        shown.when.isoformat(" ", "minutes") if c == "when" else getattr(shown, c)
+                        for c in COLUMNS
+                    ]
+                )
+    return count
+
+
+def _ticket(number: int, rng: np.random.Generator, known: float) -> list[Row]:
+    def one_of(words: str) -> str:
+        choices = words.split()
+        return choices[int(len(choices) * rng.random())]
+
+    process = one_of(" ".join(PROCESSES))
+    products, plan = PROCESSES[process]
+    stages: list[str] = []
+    while len(stages) < 3:
+        steps = [step.split(":") for step in plan.split()]
+        stages = [stage for stage, chance in steps if rng.random() < float(chance)]
+    product, when = one_of(products), datetime(2024, 1, 1) + timedelta(minutes=7 * number)
+    rows = []
+    for stage in stages:
+        actions, agents, channels = STAGES[stage]
+        action = one_of(actions)
+        if rng.random() < VAGUE:
+            action = "updated"
+        row = Row(
+            f"T{number:05d}",
+            when,
+            action,
+            one_of(agents),
+            product,
+            one_of(channels),
+            stage,
+            rng.random() < known,
+        )
+        rows.append(row)
+        when += timedelta(minutes=1 + int(600 * rng.random()))
+    return rows
