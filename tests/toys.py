@@ -72,15 +72,15 @@ def toy_documents(lengths: list[int], frames: int = FRAMES, labelled: float = 0.
     batch = toy_batch(lengths, frames=frames, observe=labelled)
     ids = pa.chunked_array([[f"d{i}" for i in range(len(lengths))]])
     parts = (batch.tokens, batch.observed, torch.tensor(lengths))
-    return Documents(ids, *(part.numpy().astype(np.int32) for part in parts))
+    return Documents.of_padded(ids, *(part.numpy().astype(np.int32) for part in parts))
 
 
 def named_documents(documents: Documents, model: EventModel) -> list[Document]:
     """The same with names for numbers."""
     result = []
-    for row, size in enumerate(documents.lengths.tolist()):
+    for row, part in enumerate(documents.parts()):
         events = []
-        for words, frame in zip(documents.tokens[row, :size], documents.frames[row, :size], strict=True):
+        for words, frame in zip(documents.tokens[part], documents.frames[part], strict=True):
             verb, *others = (model.vocabulary.name(int(word)) for word in words)
             known = None if frame < 0 else model.frames.name(int(frame))
             subj, obj, mod = (None if word == MISSING else word for word in others)

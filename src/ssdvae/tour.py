@@ -37,7 +37,7 @@ SHOWN = 3
 """Documents that are shown with their frames."""
 
 SEED = 1
-PREPARE = PrepareSettings(vocabulary=2_000, frames=500, valid_share=0.02, test_share=0.02)
+PREPARE = PrepareSettings(events=5, vocabulary=2_000, frames=500, valid_share=0.02, test_share=0.02)
 # Larger steps than the paper's, and a decay: the corpus is easy and the visitor is waiting. Documents cost
 # nothing here, so none is seen twice.
 TRAIN = TrainSettings(

@@ -32,7 +32,7 @@ from ssdvae.storyworld.world import World
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     write_jsonl(folder / "events.jsonl", World.embedded().documents(60, seed=3))
-    settings = PrepareSettings(vocabulary=100, valid_share=0.2, test_share=0.2, cloze_options=2)
+    settings = PrepareSettings(events=5, vocabulary=100, valid_share=0.2, test_share=0.2, cloze_options=2)
     return prepare(folder / "events.jsonl", folder / "corpus", settings).folder
 
 
@@ -50,6 +50,8 @@ def open_all(folder: Path) -> Corpus:
     corpus.cloze("valid")
     return corpus
 
+
+FORMAT1 = Path(__file__).parents[1] / "runs" / "format1" / "corpus"
 
 FILES = ("train.arrow", "valid.arrow", "vocab.json", "frames.json", "cloze/valid.txt")
 
@@ -81,9 +83,7 @@ def test_every_word_of_a_split_replaced_is_noticed(corpus: Path) -> None:
     with pa.OSFile(str(path)) as file:
         table = pa.ipc.open_stream(file).read_all()
     tokens = table.column("tokens").combine_chunks()
-    other = pa.FixedSizeListArray.from_arrays(
-        pa.array(np.full(len(tokens.flatten()), 2, np.int32)), type=tokens.type
-    )
+    other = pa.ListArray.from_arrays(tokens.offsets, np.full(len(tokens.flatten()), 2, np.int32))
     table = table.set_column(table.schema.get_field_index("tokens"), "tokens", other)
     size = path.stat().st_size
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
@@ -151,7 +151,8 @@ def vouch(folder: Path, name: str) -> None:
     if name != "manifest.json":
         content = (folder / name).read_bytes()
         manifest = json.loads((folder / "manifest.json").read_text())
-        manifest["sha256"][name], manifest["bytes"][name] = hashlib.sha256(content).hexdigest(), len(content)
+        manifest["sha256"][name] = hashlib.sha256(content).hexdigest()
+        manifest.setdefault("bytes", {})[name] = len(content)
         (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -177,6 +178,8 @@ def vouch(folder: Path, name: str) -> None:
         (("settings",), [], r"found \[\] at settings, expected a mapping"),
         (("settings", "events"), 10**12, "manifest.json|train.arrow: found"),
         (("settings", "events"), "5", "found '5' at settings.events, expected a whole number"),
+        (("settings", "events"), 4, "train.arrow, document .: found 5 in 'events', expected from 1 to 4"),
+        (("splits", "train", "longest"), -1, "found -1 at splits.train.longest, expected 0 or more"),
         (("settings", "lowercase"), 1, "found 1 at settings.lowercase, expected true or false"),
         (("bytes", "vocab.json"), 1, "vocab.json: found .* bytes, expected 1"),
     ],
@@ -287,11 +290,51 @@ def test_numbers_and_columns_that_cannot_be(
         open_all(corpus)
 
 
-@pytest.mark.parametrize("length", [0, -1, 6, 2**31 - 1])
+def of_length(column: str, length: int) -> Callable[[pa.Table], pa.Table]:
+    """The first document has another number of numbers in a column."""
+
+    def edit(table: pa.Table) -> pa.Table:
+        index = table.schema.get_field_index(column)
+        rows = [[0] * length, *table.column(column).to_pylist()[1:]]
+        return table.set_column(index, table.schema.field(index), pa.array(rows, pa.list_(pa.int32())))
+
+    return edit
+
+
+@pytest.mark.parametrize("length", [0, 6])
 def test_a_length_that_cannot_be(corpus: Path, length: int) -> None:
-    arrow(corpus, altered("length", 0, length))
-    with pytest.raises(DataError, match=rf"document 1: found {length} in 'length', expected from 1 to 5"):
+    arrow(corpus, of_length("frames", length))
+    with pytest.raises(DataError, match=rf"document 1: found {length} in 'events', expected from 1 to 5"):
         open_all(corpus)
+
+
+def test_words_that_are_not_those_of_the_events(corpus: Path) -> None:
+    arrow(corpus, of_length("tokens", 7))
+    with pytest.raises(
+        DataError, match=r"document 1: found 7 numbers in 'tokens', expected \d+, for \d events"
+    ):
+        open_all(corpus)
+
+
+@pytest.mark.parametrize("length", [0, -1, 6, 2**31 - 1])
+def test_a_padded_length_that_cannot_be(tmp_path: Path, length: int) -> None:
+    folder = Path(shutil.copytree(FORMAT1, tmp_path / "corpus"))
+    arrow(folder, altered("length", 0, length))
+    with pytest.raises(DataError, match=rf"document 1: found {length} in 'length', expected from 1 to 3"):
+        Corpus(folder).split("train")
+
+
+def test_a_padded_corpus_has_as_many_events_as_it_says(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(FORMAT1, tmp_path / "corpus"))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for events, message in (
+        (None, "found None at settings.events"),
+        (2, "train.arrow: found fixed_size_list"),
+    ):
+        manifest["settings"]["events"] = events
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(DataError, match=message):
+            Corpus(folder).split("train")
 
 
 @given(st.data())
@@ -314,6 +357,7 @@ def test_an_arrow_file_of_any_bytes_is_read_as_it_was_or_refused(made: Path, dat
             refused = str(error)
         else:
             refused = "train.arrow"
-            assert documents.tokens.shape == (len(documents), 5, 4)
+            assert documents.tokens.shape == (documents.events, 4)
+            assert documents.frames.shape == (documents.events,)
             assert 1 <= documents.lengths.min() <= documents.lengths.max() <= 5
         assert "train.arrow" in refused

@@ -51,19 +51,37 @@ def test_frameless_events_are_dropped_before_the_first_m_are_taken(
     train = corpus.split("train")
     assert train.ids.to_pylist() == ["a", "c"]
     assert train.lengths.tolist() == [2, 1]
-    names = [[corpus.frames.name(f) if f >= 0 else None for f in row] for row in train.frames]
-    assert names == [["F", "G"], ["F", None]]
-    verbs = [corpus.vocabulary.name(t) for t in train.tokens[0, :, 0]]
+    assert [[corpus.frames.name(f) for f in train.frames[part]] for part in train.parts()] == [
+        ["F", "G"],
+        ["F"],
+    ]
+    verbs = [corpus.vocabulary.name(t) for t in train.tokens[:2, 0]]
     assert verbs == ["verb0", "verb2"]
     counts = corpus.manifest["splits"]["train"]
     assert counts | {"read": 3, "documents": 2, "too_short": 1, "events": 3, "dropped_events": 3} == counts
+    assert (counts["cut_events"], counts["longest"]) == (1, 2)
+
+
+def test_documents_are_kept_whole_and_what_is_cut_is_counted(tmp_path: Path) -> None:
+    frames = ["F"] * 40
+    train = [document("a", *frames), document("b", *frames[:3])]
+    sources = write_splits(tmp_path, train=train, valid=[document("c", *frames)], test=train)
+    whole = prepare(sources, tmp_path / "whole")
+    assert whole.events is None
+    assert whole.split("train").lengths.tolist() == [40, 3]
+    assert whole.manifest["splits"]["train"]["cut_events"] == 0
+    assert [whole.longest(split) for split in SPLITS] == [40, 40, 40]
+    cut = prepare(sources, tmp_path / "cut", PrepareSettings(events=5))
+    assert cut.split("train").lengths.tolist() == [5, 3]
+    assert cut.manifest["splits"]["train"]["cut_events"] == 35
+    assert [cut.longest(split) for split in SPLITS] == [5, 5, 5]
 
 
 def test_frameless_events_can_be_kept_as_latent(sources: dict[Split, Path], tmp_path: Path) -> None:
     corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=3, keep_frameless=True))
     train = corpus.split("train")
     assert train.lengths.tolist() == [3, 2, 1]
-    assert (train.frames >= 0).tolist() == [[True, False, True], [False] * 3, [True, False, False]]
+    assert (train.frames >= 0).tolist() == [True, False, True, False, False, True]
 
 
 def test_a_frame_outside_the_training_inventory_counts_as_none(
@@ -73,7 +91,7 @@ def test_a_frame_outside_the_training_inventory_counts_as_none(
     corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=3))
     assert "H" not in corpus.frames
     valid = corpus.split("valid")
-    assert [corpus.frames.name(f) for f in valid.frames[0]] == ["G", "F", "F"]
+    assert [corpus.frames.name(f) for f in valid.frames] == ["G", "F", "F"]
 
 
 def test_words_are_counted_on_the_training_split_only(sources: dict[Split, Path], tmp_path: Path) -> None:
@@ -81,7 +99,7 @@ def test_words_are_counted_on_the_training_split_only(sources: dict[Split, Path]
     # The verbs of the kept training events: verb0 twice, verb2 and verb3 once; verb1 is in validation only.
     counts = dict(zip(corpus.vocabulary.names, corpus.vocabulary.counts, strict=True))
     assert counts == {MISSING: 4, UNKNOWN: 0, "in": 4, "she": 4, "verb0": 2, "verb2": 1, "verb3": 1}
-    assert corpus.split("valid").tokens[0, 1, 0] == corpus.vocabulary.id("verb2")
+    assert corpus.split("valid").tokens[1, 0] == corpus.vocabulary.id("verb2")
     small = prepare(sources, tmp_path / "small", PrepareSettings(events=5, vocabulary=4))
     assert small.vocabulary.names == (MISSING, UNKNOWN, "in", "she")
     assert small.vocabulary.counts[1] == 4
@@ -175,7 +193,8 @@ def test_the_arrow_files_are_plain_streams(sources: dict[Split, Path], tmp_path:
     with pa.OSFile(str(tmp_path / "out" / "train.arrow")) as file:
         rows = pa.ipc.open_stream(file).read_all().to_pylist()
     assert [row["id"] for row in rows] == ["a", "c"]
-    assert all(len(row["tokens"]) == 8 for row in rows)
+    assert [len(row["tokens"]) for row in rows] == [8, 4]
+    assert [len(row["frames"]) for row in rows] == [2, 1]
 
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
@@ -210,8 +229,8 @@ def test_every_event_can_be_a_document_by_itself(sources: dict[Split, Path], tmp
     corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=2, single_events=True))
     train = corpus.split("train")
     assert train.ids.to_pylist() == ["a#1", "a#3", "a#4", "c#1"]
-    assert train.tokens.shape == (4, 1, 4)
-    assert [corpus.frames.name(f) for f in train.frames[:, 0]] == ["F", "G", "F", "F"]
+    assert train.tokens.shape == (4, 4)
+    assert [corpus.frames.name(f) for f in train.frames] == ["F", "G", "F", "F"]
     assert corpus.events == 1
 
 

@@ -39,11 +39,11 @@ def test_every_event_is_a_document(corpus: Corpus, tmp_path: Path) -> None:
     for split in SPLITS:
         old, new = corpus.split(split), made.split(split)
         expected = [
-            (f"{id}#{place + 1}", old.tokens[row, place].tolist(), int(old.frames[row, place]))
-            for row, id in enumerate(old.ids.to_pylist())
-            for place in range(old.lengths[row])
+            (f"{id}#{number}", old.tokens[place].tolist(), int(old.frames[place]))
+            for id, part in zip(old.ids.to_pylist(), old.parts(), strict=True)
+            for number, place in enumerate(range(part.start, part.stop), start=1)
         ]
-        found = zip(new.ids.to_pylist(), new.tokens[:, 0].tolist(), new.frames[:, 0].tolist(), strict=True)
+        found = zip(new.ids.to_pylist(), new.tokens.tolist(), new.frames.tolist(), strict=True)
         assert list(found) == expected
         assert set(new.lengths.tolist()) == {1}
         counts = made.manifest["splits"][split]

@@ -107,7 +107,7 @@ def _numbers(corpus: Path) -> dict[str, list[Any]]:
     """A split as an independent reader has it."""
     with pa.OSFile(str(corpus / "train.arrow")) as file:
         table = pa.ipc.open_stream(file).read_all()
-    return {name: table.column(name).to_pylist() for name in ("length", "tokens", "frames")}
+    return {name: table.column(name).to_pylist() for name in ("tokens", "frames")}
 
 
 def _corpora(corpus: Path) -> list[Kind]:
@@ -122,9 +122,8 @@ def _corpora(corpus: Path) -> list[Kind]:
         numbers = _numbers(corpus)
         words, frames = (json.loads((corpus / n).read_bytes()) for n in ("vocab.json", "frames.json"))
         return (
-            documents.lengths.tolist() == numbers["length"]
-            and documents.tokens.reshape(len(documents), -1).tolist() == numbers["tokens"]
-            and documents.frames.tolist() == numbers["frames"]
+            [documents.tokens[part].reshape(-1).tolist() for part in documents.parts()] == numbers["tokens"]
+            and [documents.frames[part].tolist() for part in documents.parts()] == numbers["frames"]
             and (list(opened.vocabulary.names), list(opened.frames.names))
             == (words["names"], frames["names"])
             and max(map(max, numbers["tokens"])) < len(words["names"])

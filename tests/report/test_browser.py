@@ -103,7 +103,7 @@ def test_the_arrow_keys_go_along_a_curve(opened: Opened) -> None:
     expect(tip).to_be_hidden()
     opened.page.keyboard.press("Tab")  # one stop for the whole curve
     expect(opened.page.locator("#curves [data-series='1'] circle").first).to_be_focused()
-    marks.nth(0).hover()
+    opened.page.locator("#curves [data-series='1'] circle").first.hover()  # drawn last: nothing is above it
     expect(tip).to_be_visible()
 
 

@@ -20,19 +20,16 @@ def counted(corpus: Corpus, split: str) -> float:
     train = corpus.split("train")
     observed = mask_frames(train, SETTINGS.observe, SETTINGS.seed)
     frames: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    for words, seen in zip(train.tokens, observed, strict=True):
-        for word, frame in zip(words[:, 0].tolist(), seen.tolist(), strict=True):
-            if frame >= 0:
-                frames[word][frame] += 1
-                frames[-1][frame] += 1
+    for word, frame in zip(train.tokens[:, 0].tolist(), observed.tolist(), strict=True):
+        if frame >= 0:
+            frames[word][frame] += 1
+            frames[-1][frame] += 1
     held_out = corpus.split(split)  # type: ignore[arg-type]
-    right = events = 0
-    for words, known, length in zip(held_out.tokens, held_out.frames, held_out.lengths, strict=True):
-        for word, frame in zip(words[:length, 0].tolist(), known[:length].tolist(), strict=True):
-            counts = frames.get(word, frames[-1])
-            events += 1
-            right += min(counts, key=lambda f: (-counts[f], f)) == frame
-    return right / events
+    right = 0
+    for word, frame in zip(held_out.tokens[:, 0].tolist(), held_out.frames.tolist(), strict=True):
+        counts = frames.get(word, frames[-1])
+        right += min(counts, key=lambda f: (-counts[f], f)) == frame
+    return right / held_out.events
 
 
 def test_validations_have_it_beside_the_accuracy(corpus: Corpus, uninterrupted: Run) -> None:

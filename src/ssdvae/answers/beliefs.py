@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 import torch
 
 from ssdvae.config import ExplainSettings
-from ssdvae.data.batches import Batch, collate, in_order
+from ssdvae.data.batches import Batch, collate, within_bounds
 from ssdvae.data.corpus import Documents
 from ssdvae.errors import UserError
 from ssdvae.models.base import Beliefs, EventModel
@@ -54,7 +54,7 @@ def frame_beliefs(
     model: EventModel, documents: Documents, batch: int, advance: Advance = no_advance
 ) -> Iterator[tuple[Beliefs, Batch]]:
     """The frames of a split, with no frame observed; ``batch`` documents at a time."""
-    for rows in in_order(len(documents), batch):
+    for rows in within_bounds(documents.lengths, batch):
         some = collate(documents, rows).to(model.device)
         yield infer_frames(model, some), some
         advance(len(some))

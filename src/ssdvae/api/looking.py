@@ -48,7 +48,7 @@ def explain(
     corpus = corpus_of(run, corpus)
     model = as_model(run)
     corpus.check_names(model.vocabulary, model.frames)
-    documents = corpus.split(chosen.split)
+    documents = corpus.split(chosen.split).first(model.reading.measured)
     with resolve(progress).task("reading", len(documents)) as advance:
         return explaining.explain(model, documents, chosen, advance)
 

@@ -167,6 +167,10 @@ def prepare(args: Namespace) -> None:
         if counts["dropped_events"]:
             dropped = f"{counts['dropped_events']:,} events without a known frame"
             say(f"  {dropped} left out (--keep-frameless keeps them)")
+        if counts["cut_events"]:
+            share = counts["cut_events"] / (counts["events"] + counts["cut_events"])
+            beyond = f"{counts['cut_events']:,} events ({share:.0%}) after the first {corpus.events}"
+            say(f"  {beyond} of their documents left out (without --events they are kept)")
         if not counts["documents"]:
             say(f"  nothing to {'train' if split == 'train' else 'measure'} on: give a file for --{split}")
     wanted = PrepareSettings.of(manifest["settings"])

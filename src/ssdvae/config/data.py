@@ -23,7 +23,9 @@ class PrepareSettings(Settings):
 
     topic: ClassVar[str] = "documents"
 
-    events: int = setting(5, "events per document (M): the first ones are kept", at_least=1, at_most=10_000)
+    events: int | None = setting(
+        None, "keep only the first events of each document (M); by default all", at_least=1, at_most=10_000
+    )
     min_events: int = setting(1, "leave out documents with fewer usable events than this", at_least=1)
     single_events: bool = setting(
         False, "make every event a document by itself (M = 1), as frame prediction needs it"
@@ -76,7 +78,8 @@ class PrepareSettings(Settings):
     )
 
     def check_relations(self) -> None:
-        self._require("min_events", self.min_events <= self.events, f"at most the {self.events} of --events")
+        possible = self.events is None or self.min_events <= self.events
+        self._require("min_events", possible, f"at most the {self.events} of --events")
         some_left = self.valid_share + self.test_share < 1
         self._require("test_share", some_left, "something to be left for training")
         # The distractors of an item come from the documents of the others.

@@ -18,6 +18,13 @@ class EvaluateSettings(Settings):
     topic: ClassVar[str] = "what is measured"
 
     split: Split = setting("valid", "which split of the corpus")
+    events: int | None = setting(
+        None,
+        "measure on the first events of each document (M), 0 for all; by default on as many as the model "
+        "read in training: models are compared at the same M",
+        at_least=0,
+        at_most=10_000,
+    )
     tasks: str | None = setting(None, "what to measure, comma-separated")
     bound_samples: int = setting(
         10,

@@ -27,9 +27,12 @@ TRAINED_ALIKE = tuple(
     for name in TrainSettings.names()
     if name not in ("model", "attention", "observe", "seed", "recipe", "preset")
 )
-MEASURED_ALIKE = tuple(name for name in EvaluateSettings.names() if name not in ("split", "tasks", "cloze"))
+MEASURED_ALIKE = tuple(
+    name for name in EvaluateSettings.names() if name not in ("split", "events", "tasks", "cloze")
+)
 """The settings of `train` and `evaluate` that `reproduce` takes for all its runs: each model takes those that
-it has. The recipe is always ``paper``, and the size that of ``--scale``."""
+it has. The recipe is always ``paper``, and the size that of ``--scale``; what was trained on the first M
+events is measured on them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,6 +52,27 @@ class TrainSettings(Settings):
     observe: float = setting(
         0.9, "probability that a training frame is observed (ε)", at_least=0, at_most=1, topic="data"
     )
+    events: int | None = setting(
+        None,
+        "read only the first events of each document (M); by default all",
+        at_least=1,
+        at_most=10_000,
+        topic="data",
+    )
+    window: int | None = setting(
+        None,
+        "read documents with more events than this as overlapping windows of so many; by default each "
+        "document is read in one piece",
+        at_least=1,
+        at_most=10_000,
+        topic="data",
+    )
+    stride: int | None = setting(
+        None,
+        "events from the beginning of a window to that of the next; by default half of --window",
+        at_least=1,
+        topic="data",
+    )
     vectors: Path | None = setting(
         None, "pretrained word vectors: GloVe or word2vec text, plain, .gz or .zip", topic="data"
     )
@@ -102,6 +123,17 @@ class TrainSettings(Settings):
         for name, definition in self.training_table().items():
             object.__setattr__(self, name, definition.check(getattr(self, name)))
         self.check_relations()
+
+    def check_relations(self) -> None:
+        if self.stride is not None:
+            self._require("stride", self.window is not None, "no number without --window")
+            fits = self.stride <= (self.window or 0)
+            self._require("stride", fits, f"at most the {self.window} of --window: no event is left out")
+
+    @property
+    def window_stride(self) -> int | None:
+        """Events from the beginning of a window to that of the next; None where there are no windows."""
+        return None if self.window is None else self.stride or -(-self.window // 2)
 
     @property
     def model(self) -> str:

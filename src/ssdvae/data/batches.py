@@ -17,7 +17,10 @@ from jaxtyping import Bool, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ssdvae.data.corpus import Documents
+from ssdvae.data.documents import Documents
+
+EVENTS = 20
+"""Events of an ordinary document, at most: fewer documents are read at once where one is longer."""
 
 
 def generator(seed: int, *purpose: str | int) -> torch.Generator:
@@ -85,28 +88,31 @@ class Batch:
 
 
 def mask_frames(documents: Documents, observe: float, seed: int) -> NDArray[np.int32]:
-    """The observed frames I: each frame is kept with the chance ε = ``observe``, else −1.
+    """The observed frames I of all events: each frame is kept with the chance ε = ``observe``, else −1.
 
-    Drawn once per run. The draws do not depend on ε, so what is observed at a lower ε is at a higher one too.
+    Drawn once per run, for every event of the split, read or not: what is observed depends neither on how
+    documents are cut nor on which windows have an event. Nor do the draws depend on ε, so what is observed at
+    a lower ε is at a higher one too.
     """
-    draws = torch.rand(documents.frames.shape, generator=generator(seed, "masks")).numpy()
+    draws = torch.rand(len(documents.frames), generator=generator(seed, "masks")).numpy()
     return np.where(draws < observe, documents.frames, -1).astype(np.int32)
 
 
 def collate(
     documents: Documents, rows: NDArray[np.int64], observed: NDArray[np.int32] | None = None
 ) -> Batch:
-    """The documents ``rows``, cut to the longest of them; nothing is observed unless ``observed`` says so."""
-    lengths = documents.lengths[rows]
-    events = int(lengths.max())
-    frames = torch.from_numpy(documents.frames[rows, :events]).long()
+    """The documents ``rows``, padded to the longest of them; nothing is observed unless ``observed`` says so.
+
+    ``observed`` has the frames of all events, as ``mask_frames`` gives them.
+    """
+    frames = torch.from_numpy(documents.gathered(documents.frames, rows, -1)).long()
     return Batch(
-        tokens=torch.from_numpy(documents.tokens[rows, :events]).long(),
+        tokens=torch.from_numpy(documents.gathered(documents.tokens, rows, 0)).long(),
         frames=frames,
         observed=torch.full_like(frames, -1)
         if observed is None
-        else torch.from_numpy(observed[rows, :events]).long(),
-        mask=torch.arange(events) < torch.from_numpy(lengths)[:, None],
+        else torch.from_numpy(documents.gathered(observed, rows, -1)).long(),
+        mask=torch.from_numpy(documents.places(rows)[1]),
     )
 
 
@@ -124,6 +130,18 @@ def in_order(count: int, batch: int) -> Iterator[NDArray[np.int64]]:
     """Rows one after another, as evaluation takes them."""
     for start in range(0, count, batch):
         yield np.arange(start, min(start + batch, count))
+
+
+def within_bounds(lengths: NDArray[np.int32], batch: int) -> Iterator[NDArray[np.int64]]:
+    """The same, but fewer where documents are long: padded to the longest they are no more than a batch."""
+    start = longest = 0
+    for row, length in enumerate(lengths.tolist()):
+        longest = max(longest, length)
+        if row > start and (row - start == batch or (row - start + 1) * longest > batch * EVENTS):
+            yield np.arange(start, row)
+            start, longest = row, length
+    if start < len(lengths):
+        yield np.arange(start, len(lengths))
 
 
 def process_slice(rows: NDArray[np.int64], process: int, processes: int) -> slice:

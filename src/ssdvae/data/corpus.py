@@ -12,36 +12,42 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ssdvae import __version__
 from ssdvae.config import SPLITS, Counts, PrepareSettings, Split
+from ssdvae.data.documents import Documents
+from ssdvae.data.events import SLOTS
 from ssdvae.data.integrity import check_file
 from ssdvae.data.manifest import read_manifest
-from ssdvae.data.table import check_range, read_table
+from ssdvae.data.table import check_range, list_lengths, numbers, read_table
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import check_exists, sha256
 
-FORMAT = 1
+__all__ = ["FORMAT", "SCHEMA", "Corpus", "Documents", "write_manifest"]
+
+FORMAT = 2
+"""1: documents of at most M events, padded to M; 2: documents of any length."""
+
+SCHEMA = pa.schema([("id", pa.string()), ("tokens", pa.list_(pa.int32())), ("frames", pa.list_(pa.int32()))])
+"""One row a document: the words in all slots of its events, and their frames, −1 where there is none."""
 
 Names = TypeVar("Names", bound=Inventory)
 
 
-def schema(events: int) -> pa.Schema:
-    """One row: words and frames padded to the same number of events; −1 where there is no frame."""
+def padded_schema(events: int, slots: int) -> pa.Schema:
+    """One row of format 1: words and frames padded to the same number of events."""
     return pa.schema(
         [
             ("id", pa.string()),
             ("length", pa.int32()),
-            ("tokens", pa.list_(pa.int32(), events * 4)),
+            ("tokens", pa.list_(pa.int32(), events * slots)),
             ("frames", pa.list_(pa.int32(), events)),
         ]
     )
@@ -77,19 +83,6 @@ def write_manifest(
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
-@dataclass(frozen=True)
-class Documents:
-    """One split in numbers."""
-
-    ids: pa.ChunkedArray
-    tokens: NDArray[np.int32]  # N M 4
-    frames: NDArray[np.int32]  # N M, −1 where there is none
-    lengths: NDArray[np.int32]  # N
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-
 class Corpus:
     """A corpus folder, opened for reading."""
 
@@ -101,7 +94,7 @@ class Corpus:
             raise UserError(
                 f"{folder} is not a corpus folder: it has no manifest.json\nmake one with `ssdvae prepare`"
             )
-        self.manifest: Any = read_manifest(path, (FORMAT,))
+        self.manifest: Any = read_manifest(path, (1, FORMAT))
 
     def checked(self, name: str, *, anew: bool = False) -> Path:
         """One of the files, if it is the one that was written; ``anew``: even if it was looked at before."""
@@ -140,9 +133,20 @@ class Corpus:
         return Counts(train["documents"], train["events"], self.manifest["words"])
 
     @property
-    def events(self) -> int:
-        """Events per document, at most (M)."""
-        return int(self.manifest["settings"]["events"])
+    def events(self) -> int | None:
+        """How many events of each document `prepare` kept, at most (M); None if it kept all."""
+        events: int | None = self.manifest["settings"]["events"]
+        return events
+
+    @property
+    def slots(self) -> int:
+        """Words of an event."""
+        return len(SLOTS)
+
+    def longest(self, split: Split) -> int:
+        """Events of the longest document of a split, or a bound on them in an older corpus."""
+        found = self.manifest["splits"][split].get("longest", self.events)
+        return int(found or 0)
 
     @property
     def lowercase(self) -> bool:
@@ -179,26 +183,42 @@ class Corpus:
         if name not in SPLITS:
             raise UserError(f"no split {name!r}; there are: {', '.join(SPLITS)}")
         path = self.checked(f"{name}.arrow")
-        table = read_table(path, schema(self.events), self.manifest["splits"][name]["documents"])
-        if not len(table):
+        read = _read_padded if self.manifest["format"] == 1 else _read_documents
+        documents = read(path, self, self.manifest["splits"][name]["documents"])
+        if not len(documents):
             raise UserError(
                 f"{path} has no documents\n"
                 "prepare again with a larger --valid-share or --test-share, or with a file for each split"
             )
-        events = self.events
-
-        def column(key: str, *shape: int) -> NDArray[np.int32]:
-            chunks = table.column(key).combine_chunks()
-            values = chunks if key == "length" else chunks.flatten()
-            return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(len(table), *shape)
-
-        documents = Documents(
-            table.column("id"), column("tokens", events, 4), column("frames", events), column("length")
-        )
         for key, values, lowest, highest in (
-            ("length", documents.lengths, 1, events),
             ("tokens", documents.tokens, 0, len(self.vocabulary) - 1),
             ("frames", documents.frames, -1, len(self.frames) - 1),
         ):
-            check_range(path, key, values, lowest, highest)
+            check_range(path, key, values, lowest, highest, documents.starts)
         return documents
+
+
+def _read_documents(path: Path, corpus: Corpus, rows: int) -> Documents:
+    table = read_table(path, SCHEMA, rows)
+    tokens, frames = (numbers(table.column(key)) for key in ("tokens", "frames"))
+    words, lengths = (list_lengths(table.column(key)) for key in ("tokens", "frames"))
+    check_range(path, "events", lengths, 1, corpus.events or np.iinfo(np.int32).max)
+    if (wrong := np.flatnonzero(words != corpus.slots * lengths)).size:
+        row = wrong[0]
+        expected = f"{corpus.slots * lengths[row]}, for {lengths[row]} events"
+        raise DataError(path, int(row) + 1, f"{words[row]} numbers in 'tokens'", expected, unit="document")
+    return Documents.of_events(table.column("id"), tokens.reshape(-1, corpus.slots), frames, lengths)
+
+
+def _read_padded(path: Path, corpus: Corpus, rows: int) -> Documents:
+    """Format 1."""
+    events = corpus.events
+    assert events is not None  # `read_manifest` sees to it
+    table = read_table(path, padded_schema(events, corpus.slots), rows)
+    tokens, frames = (numbers(table.column(key)) for key in ("tokens", "frames"))
+    lengths = np.asarray(table.column("length").to_numpy())
+    check_range(path, "length", lengths, 1, events)
+    shape = (len(table), events)
+    return Documents.of_padded(
+        table.column("id"), tokens.reshape(*shape, corpus.slots), frames.reshape(shape), lengths
+    )

@@ -18,7 +18,7 @@ MOST_EVENTS = 2**20
 NEEDED = ("vocab.json", "frames.json", *(f"{split}.arrow" for split in SPLITS))
 
 
-class SplitCounts(TypedDict):
+class _SplitCounts(TypedDict):
     read: int
     documents: int
     too_short: int
@@ -26,6 +26,13 @@ class SplitCounts(TypedDict):
     dropped_events: int
     frameless_events: int
     unknown_words: int
+
+
+class SplitCounts(_SplitCounts, total=False):
+    """What is counted of a split; older corpora have no more than the above."""
+
+    cut_events: int
+    longest: int
 
 
 class Splits(TypedDict):
@@ -77,7 +84,9 @@ def read_manifest(path: Path, formats: Sequence[int]) -> Manifest:
         _check_fingerprints(manifest)
         settings = manifest["settings"]
         check_shape({name: settings.get(name) for name in _Needed.__annotations__}, _Needed, "settings")
-        if not 1 <= settings["events"] <= MOST_EVENTS:
+        if manifest["format"] == 1:
+            check_shape(settings["events"], int, "settings.events")  # that of the padding
+        if settings["events"] is not None and not 1 <= settings["events"] <= MOST_EVENTS:
             raise Malformed(f"{settings['events']} at settings.events", f"from 1 to {MOST_EVENTS:,}")
         PrepareSettings.of(settings)
     except Malformed as error:
@@ -90,7 +99,7 @@ def read_manifest(path: Path, formats: Sequence[int]) -> Manifest:
 class _Needed(TypedDict):
     """The settings that are read later on."""
 
-    events: int
+    events: int | None
     lowercase: bool
 
 
@@ -102,7 +111,9 @@ def _check_counts(manifest: Manifest) -> None:
         counts |= {f"cloze.{split}": count for split, count in cloze.items() if split in SPLITS}
     for split in SPLITS:
         mine: Any = manifest["splits"][split]
-        counts |= {f"splits.{split}.{name}": mine[name] for name in SplitCounts.__annotations__}
+        counts |= {
+            f"splits.{split}.{name}": mine[name] for name in SplitCounts.__annotations__ if name in mine
+        }
     for place, count in counts.items():
         if count < 0:
             raise Malformed(f"{count} at {place}", "0 or more")

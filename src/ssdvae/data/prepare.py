@@ -9,14 +9,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.cloze import ClozeBuilder, write_cloze
-from ssdvae.data.corpus import Corpus, schema, write_manifest
-from ssdvae.data.events import Document, Event, Words, folded
+from ssdvae.data.corpus import SCHEMA, Corpus, write_manifest
+from ssdvae.data.events import SLOTS, Document, Event, Words, folded
 from ssdvae.data.source import Found, Source, split_of
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
@@ -28,29 +29,37 @@ __all__ = ["prepare", "split_of", "usable_events", "words_of"]
 ROWS = 4096
 """Documents per record batch: what is held in memory while writing."""
 
-COUNTS = ["read", "documents", "too_short", "events", "dropped_events", "frameless_events", "unknown_words"]
+COUNTS = [
+    "read",
+    "documents",
+    "too_short",
+    "events",
+    "cut_events",
+    "dropped_events",
+    "frameless_events",
+    "unknown_words",
+]
 """Counts of each split that the manifest has."""
 
 Result = TypeVar("Result")
 
 
 def usable_events(
-    document: Document, settings: PrepareSettings, frames: Inventory | None = None, most: int | None = None
+    document: Document, settings: PrepareSettings, frames: Inventory | None = None
 ) -> list[Event]:
-    """The first M events that have a frame (or, with ``keep_frameless``, the first M); ``most`` is another M.
+    """The events that have a frame (or, with ``keep_frameless``, all): the first M of them, if there is an M.
 
     Frameless events are dropped before cutting, so that a document gets no shorter than it must.
     With ``frames``, a frame outside the inventory counts as none.
     """
-    events: list[Event] = []
-    most = most or settings.events
-    for event in document.events:
-        known = event.frame is not None and (frames is None or event.frame in frames)
-        if known or settings.keep_frameless:
-            events.append(event)
-            if len(events) == most:
-                break
-    return events
+    return _usable(document, settings, frames)[: settings.events]
+
+
+def _usable(document: Document, settings: PrepareSettings, frames: Inventory | None) -> list[Event]:
+    """Before they are cut to the first M."""
+    if settings.keep_frameless:
+        return list(document.events)
+    return [e for e in document.events if e.frame is not None and (frames is None or e.frame in frames)]
 
 
 def words_of(event: Event, settings: PrepareSettings) -> Words:
@@ -197,45 +206,45 @@ class _EncodedSplit:
 
     def __init__(self, split: Split, settings: PrepareSettings) -> None:
         self.settings = settings
-        self.columns: dict[str, list[Any]] = {name: [] for name in ("id", "length", "tokens", "frames")}
+        self.ids: list[str] = []
+        self.ends: list[int] = [0]  # of each document, in events
+        self.tokens: list[int] = []
+        self.frames: list[int] = []
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
         self.cloze = None if split == "train" else ClozeBuilder(settings)
 
     def add(self, document: Document, vocabulary: Vocabulary, frames: Inventory) -> None:
         counts, settings = self.counts, self.settings
         counts["read"] += 1
-        events = usable_events(document, settings, frames)
+        usable = _usable(document, settings, frames)
+        events = usable[: settings.events]
         if not settings.keep_frameless:
             counts["dropped_events"] += sum(event.frame not in frames for event in document.events)
         if len(events) < settings.min_events:
             counts["too_short"] += 1
             return
         if self.cloze is not None:
-            sequence = usable_events(document, settings, frames, most=settings.cloze_events)
+            sequence = usable[: settings.cloze_events]
             self.cloze.add(document.id, [words_of(event, settings) for event in sequence])
         words = vocabulary.word_ids(_words(events, settings))
         known = [frames.id(event.frame) for event in events]
-        padding = settings.events - len(events)
-        self.columns["id"].append(document.id)
-        self.columns["length"].append(len(events))
-        self.columns["tokens"] += words + [0] * (4 * padding)
-        self.columns["frames"] += known + [-1] * padding
+        self.ids.append(document.id)
+        self.ends.append(self.ends[-1] + len(events))
+        self.tokens += words
+        self.frames += known
         counts["documents"] += 1
         counts["events"] += len(events)
+        counts["cut_events"] += len(usable) - len(events)
         counts["frameless_events"] += known.count(-1)
         counts["unknown_words"] += words.count(vocabulary.unknown)
 
     def rows(self) -> pa.RecordBatch:
-        layout = schema(self.settings.events)
-        arrays = []
-        for column in layout:
-            values = self.columns[column.name]
-            if pa.types.is_fixed_size_list(column.type):
-                flat = pa.array(values, column.type.value_type)
-                arrays.append(pa.FixedSizeListArray.from_arrays(flat, type=column.type))
-            else:
-                arrays.append(pa.array(values, column.type))
-        return pa.record_batch(arrays, schema=layout)
+        def lists(numbers: list[int], each: int) -> pa.ListArray:
+            ends = pa.array([each * end for end in self.ends], pa.int32())
+            return pa.ListArray.from_arrays(ends, pa.array(numbers, pa.int32()))
+
+        columns = [pa.array(self.ids, pa.string()), lists(self.tokens, len(SLOTS)), lists(self.frames, 1)]
+        return pa.record_batch(columns, schema=SCHEMA)
 
 
 Encoded = tuple[pa.RecordBatch, "Counter[str]", ClozeBuilder | None]
@@ -255,13 +264,15 @@ def _encode_documents(
 class _SplitFile:
     """One Arrow stream, written in blocks of the same size however the documents come."""
 
-    def __init__(self, path: Path, settings: PrepareSettings, files: ExitStack) -> None:
-        layout = schema(settings.events)
+    def __init__(self, path: Path, files: ExitStack) -> None:
         file = files.enter_context(pa.OSFile(str(path), "wb"))
-        self.writer = files.enter_context(pa.ipc.new_stream(file, layout))
-        self.waiting = layout.empty_table()
+        self.writer = files.enter_context(pa.ipc.new_stream(file, SCHEMA))
+        self.waiting = SCHEMA.empty_table()
+        self.longest = 0  # events of a document
 
     def write(self, rows: pa.RecordBatch) -> None:
+        longest = pc.max(pc.list_value_length(rows.column("frames"))).as_py()
+        self.longest = max(self.longest, longest or 0)
         self.waiting = pa.concat_tables([self.waiting, pa.Table.from_batches([rows])])
         while len(self.waiting) >= ROWS:
             self._write_block()
@@ -285,7 +296,7 @@ def _write_splits(
     builders: dict[Split, ClozeBuilder] = {s: ClozeBuilder(settings) for s in SPLITS if s != "train"}
     work = partial(_encode_documents, settings=settings, vocabulary=vocabulary, frames=frames)
     with ExitStack() as stack:
-        files = {split: _SplitFile(folder / f"{split}.arrow", settings, stack) for split in SPLITS}
+        files = {split: _SplitFile(folder / f"{split}.arrow", stack) for split in SPLITS}
         for path in dict.fromkeys(passes.source.path(split) for split in SPLITS):
             for part in passes.map_documents(path, "writing", work):
                 for split, (rows, counted, cloze) in part.items():
@@ -295,7 +306,8 @@ def _write_splits(
                         builders[split].add_all(cloze)
         for file in files.values():
             file.finish()
-    return {split: dict(counted) for split, counted in counts.items()}, builders
+    found = {split: {**counts[split], "longest": files[split].longest} for split in SPLITS}
+    return found, builders
 
 
 def _write_cloze(path: Path, builder: ClozeBuilder) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ssdvae.config import SPLITS, PrepareSettings, Split
-from ssdvae.data.corpus import Corpus, schema, write_manifest
+from ssdvae.data.corpus import SCHEMA, Corpus, write_manifest
 from ssdvae.errors import UserError
 from ssdvae.files import new_folder, translate_os_errors
 
@@ -47,25 +47,24 @@ def single_events(corpus: Corpus, out: Path) -> Corpus:
 
 def _write_split(corpus: Corpus, split: Split, path: Path) -> dict[str, int]:
     """Returns what there was to count, as `prepare` counts it."""
-    layout, old = schema(1), corpus.manifest["splits"][split]
+    old = corpus.manifest["splits"][split]
     rows: list[pa.RecordBatch] = []
     if old["documents"]:
         documents = corpus.split(split)
-        real = np.arange(corpus.events) < documents.lengths[:, None]
         ids = [
             f"{id}#{number}"
             for id, length in zip(documents.ids.to_pylist(), documents.lengths.tolist(), strict=True)
             for number in range(1, length + 1)
         ]
-        tokens, frames = documents.tokens[real], documents.frames[real]
+        places = documents.in_order()
+        ends = np.arange(len(ids) + 1, dtype=np.int32)
         columns: list[Any] = [
             pa.array(ids, pa.string()),
-            pa.array(np.ones(len(ids), np.int32)),
-            pa.FixedSizeListArray.from_arrays(pa.array(tokens.reshape(-1)), 4),
-            pa.FixedSizeListArray.from_arrays(pa.array(frames), 1),
+            pa.ListArray.from_arrays(corpus.slots * ends, documents.tokens[places].reshape(-1)),
+            pa.ListArray.from_arrays(ends, documents.frames[places]),
         ]
-        rows.append(pa.RecordBatch.from_arrays(columns, schema=layout))
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, layout) as writer:
+        rows.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, SCHEMA) as writer:
         for batch in rows:
             writer.write_batch(batch)
-    return {**old, "documents": old["events"], "too_short": 0}
+    return {**old, "documents": old["events"], "too_short": 0, "longest": min(1, old["events"])}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ssdvae.errors import DataError, shorten
@@ -43,10 +44,33 @@ def _nulls(column: pa.ChunkedArray) -> int:
     return int(column.null_count) + inner
 
 
-def check_range(path: Path, name: str, values: NDArray[Any], lowest: int, highest: int) -> None:
-    """Refuse numbers that stand for nothing; the first index of the array is the document."""
+def numbers(column: pa.ChunkedArray) -> NDArray[np.int32]:
+    """All numbers of a column of lists, one list after another."""
+    parts = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in column.chunks]
+    return np.concatenate([np.empty(0, np.int32), *parts]) if len(parts) != 1 else np.asarray(parts[0])
+
+
+def list_lengths(column: pa.ChunkedArray) -> NDArray[np.int32]:
+    """How many numbers there are in each row."""
+    return np.asarray(pc.list_value_length(column).to_numpy(), dtype=np.int32)
+
+
+def check_range(
+    path: Path,
+    name: str,
+    values: NDArray[Any],
+    lowest: int,
+    highest: int,
+    starts: NDArray[np.int64] | None = None,
+) -> None:
+    """Refuse numbers that stand for nothing; the first index of the array is the document.
+
+    With ``starts`` it is an event, and these are the first events of the documents.
+    """
     if values.size and (values.min() < lowest or values.max() > highest):
         wrong = (values < lowest) | (values > highest)
         row = int(np.argwhere(wrong)[0][0])
+        if starts is not None:
+            row = int(np.searchsorted(starts, row, side="right")) - 1
         found = f"{values[wrong][0]} in {name!r}"
         raise DataError(path, row + 1, found, f"from {lowest} to {highest:,}", AGAIN, unit="document")

@@ -17,6 +17,7 @@ from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.readers.jsonl import write_records
+from ssdvae.data.reading import Reading, left_out
 from ssdvae.errors import UserError
 from ssdvae.evaluation.meaning import doubts
 from ssdvae.evaluation.perplexity import evaluate
@@ -52,7 +53,10 @@ class Evaluation:
 
     @cached_property
     def documents(self) -> Documents:
-        return self.corpus.split(self.settings.split)
+        whole = self.corpus.split(self.settings.split)
+        if (lost := left_out(whole, self.settings.events or None)) is not None:
+            log.info(f"measures {lost}; --events 0 measures all")
+        return whole.first(self.settings.events or None)
 
     @cached_property
     def split_pass(self) -> SplitPass:
@@ -88,6 +92,7 @@ def measure(
     """
     keep_freed_memory()
     corpus.check_names(model.vocabulary, model.frames)
+    settings = as_trained(settings, model.reading)
     # All data are looked for before any work is done.
     found = [(task, data) for task in _possible(model, settings) if (data := task.data(corpus, settings))]
     if details is not None and not any(task.has_details for task, _ in found):
@@ -109,6 +114,11 @@ def measure(
     for doubt in doubts(flat(done), len(model.frames)) if model.infers_frames else ():
         log.warning(doubt)
     return done
+
+
+def as_trained(settings: EvaluateSettings, reading: Reading) -> EvaluateSettings:
+    """The same with the number of events decided: that of the training, where none was asked for."""
+    return settings if settings.events is not None else settings.changed(events=reading.measured)
 
 
 def _possible(model: EventModel, settings: EvaluateSettings) -> list[Task]:

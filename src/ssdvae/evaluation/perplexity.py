@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ssdvae.config import EvaluateSettings
-from ssdvae.data.batches import Batch, Noise, collate, generator, in_order
+from ssdvae.data.batches import Batch, Noise, collate, generator, within_bounds
 from ssdvae.data.corpus import Documents
 from ssdvae.models.base import Beliefs, EventModel
 from ssdvae.progress import Advance, no_advance
@@ -161,7 +161,7 @@ def evaluate(
     words_scored = words and model.decoder is not None
     samples = settings.bound_samples if bounded and words_scored and model.has_bound else 0
     total = Tally.empty(samples, *model.latent_shape)
-    for number, rows in enumerate(in_order(len(documents), settings.eval_batch)):
+    for number, rows in enumerate(within_bounds(documents.lengths, settings.eval_batch)):
         if number % processes != process:
             continue
         batch = collate(documents, rows).to(model.device)

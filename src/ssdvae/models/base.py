@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from ssdvae.config import ModelSettings
 from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.reading import Reading
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.models.attention import Looks
@@ -97,6 +98,7 @@ class EventModel(nn.Module, SavedModel):
         self.config = config
         self.vocabulary = vocabulary
         self.frames = frames
+        self.reading = Reading()
         self.reader = WordReader(len(vocabulary), config.word_width, config.role_width)
 
     @abstractmethod

@@ -9,6 +9,7 @@ from huggingface_hub import ModelCard
 from ssdvae import __version__
 from ssdvae.config import ModelSettings
 from ssdvae.config.recipes import departures
+from ssdvae.data.reading import Reading
 from ssdvae.markdown import markdown_table
 
 PAPER = "https://arxiv.org/abs/2010.04361"
@@ -20,7 +21,7 @@ tags: [events, scripts, frames]
 # {model}: a model of event sequences
 
 A `{model}` over documents of events, each a verb with its subject, object and modifier.
-It knows {words:,} words and {frames:,} frames.
+It knows {words:,} words and {frames:,} frames. {reading}
 {recipe}
 Made with ssdvae {version}, an implementation of "Event Representation with Sequential, Semi-Supervised
 Discrete Variables" ([Rezaee and Ferraro, NAACL 2021]({paper})).
@@ -48,13 +49,20 @@ machine. Its scripts repeat the regularities and the biases of that text.
 """
 
 
-def model_card(config: ModelSettings, words: int, frames: int, scores: dict[str, Any] | None) -> ModelCard:
+def model_card(
+    config: ModelSettings,
+    words: int,
+    frames: int,
+    scores: dict[str, Any] | None,
+    reading: Reading | None = None,
+) -> ModelCard:
     return ModelCard(
         TEMPLATE.format(
             model=config.model,
             words=words,
             frames=frames,
             recipe=_recipe(config),
+            reading="" if reading is None else reading.sentence,
             version=__version__,
             paper=PAPER,
             scores=_table(scores) if scores else "Not measured.",

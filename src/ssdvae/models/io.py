@@ -6,6 +6,7 @@ Nothing in these files can be executed.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,9 @@ from torch import nn
 
 from ssdvae.config import ModelSettings
 from ssdvae.config.formats import read_model_settings, versioned
+from ssdvae.data.reading import Reading
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.errors import DataError, UserError
+from ssdvae.errors import DataError, Malformed, UserError
 from ssdvae.files import atomic_write, sha256, translate_os_errors
 from ssdvae.models.card import model_card
 from ssdvae.records import read_json
@@ -33,11 +35,12 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
     config: ModelSettings
     vocabulary: Vocabulary
     frames: Inventory
+    reading: Reading
 
     def generate_model_card(
         self, *args: Any, scores: dict[str, Any] | None = None, **kwargs: Any
     ) -> ModelCard:
-        return model_card(self.config, len(self.vocabulary), len(self.frames), scores)
+        return model_card(self.config, len(self.vocabulary), len(self.frames), scores, self.reading)
 
     def save(self, folder: Path, scores: dict[str, Any]) -> None:
         """Write the model to a folder that may hold an older one, with its card."""
@@ -52,7 +55,8 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         # Before anything is written: what was saved before stays whole.
         check_finite(self.state_dict(), "the model is not saved")
         with atomic_write(save_directory / "config.json") as path:
-            path.write_text(json.dumps(versioned(self.config.to_publish()), indent=2) + "\n")
+            values = {**versioned(self.config.to_publish()), "reading": asdict(self.reading)}
+            path.write_text(json.dumps(values, indent=2) + "\n")
         self.vocabulary.save(save_directory / "vocab.json")
         self.frames.save(save_directory / "frames.json")
         # The weights come last, and vouch for the others.
@@ -111,10 +115,14 @@ def read_model(folder: Path) -> EventModel:
     path = folder / "config.json"
     values = read_json(path, dict, "the settings of a model")
     try:
+        reading = Reading.from_record(values.pop("reading", {}))
         settings = read_model_settings(values)
+    except Malformed as error:
+        raise DataError(path, None, f"{error.found} in 'reading'", error.expected) from error
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     vocabulary, frames = Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json")
     model = model_class(settings.model)(settings, vocabulary, frames)
+    model.reading = reading
     put_into(model, tensors, weights, "the weights of this model")
     return model.eval()

@@ -12,8 +12,10 @@ from typing import Any
 from ssdvae.config import EvaluateSettings, ReproduceSettings, TrainSettings
 from ssdvae.data.cloze import read_cloze
 from ssdvae.data.corpus import Corpus
+from ssdvae.data.reading import Reading
 from ssdvae.data.single import single_events
 from ssdvae.errors import UserError
+from ssdvae.evaluation.measure import as_trained
 from ssdvae.evaluation.tasks import find_task
 from ssdvae.evaluation.tasks.base import Task
 from ssdvae.files import atomic_write, check_exists
@@ -141,16 +143,17 @@ class _Prepared:
     measuring: EvaluateSettings
 
     def jobs(self, cells: Iterable[Cell]) -> dict[Cell, Job]:
-        return {
-            cell: Job(
-                self.out / "runs" / cell.name,
-                self.corpora[cell.row.single].folder.resolve(),
-                cell.row.settings(self.training, cell.seed),
-                self.measuring,
-                tuple(self._wanted(cell)),
-            )
-            for cell in cells
-        }
+        return {cell: self._job(cell) for cell in cells}
+
+    def _job(self, cell: Cell) -> Job:
+        training = cell.row.settings(self.training, cell.seed)
+        return Job(
+            self.out / "runs" / cell.name,
+            self.corpora[cell.row.single].folder.resolve(),
+            training,
+            as_trained(self.measuring, Reading.of(training)),
+            tuple(self._wanted(cell)),
+        )
 
     def _wanted(self, cell: Cell) -> Iterator[Wanted]:
         for name in sorted(cell.tasks):
@@ -169,6 +172,10 @@ def differences(job: Job) -> list[str]:
         # Decided when the run begins: that of the vectors, or the default.
         default = job.training.model_settings.word_width
         asked["embedding"] = there["embedding"] if job.training.vectors else default
+    corpus = Corpus(job.corpus)
+    for settings in (asked, there):
+        if (settings["events"] or 0) >= corpus.longest("train"):
+            settings["events"] = None  # it cuts nothing
     # A run of another model may have other settings, too.
     found = [
         f"{name} is {_shown(there.get(name))} there and {_shown(asked.get(name))} here"
@@ -176,7 +183,7 @@ def differences(job: Job) -> list[str]:
         if name not in HARMLESS and _shown(there.get(name)) != _shown(asked.get(name))
     ]
     fingerprint = run.state().corpus
-    if fingerprint and fingerprint != Corpus(job.corpus).fingerprint:
+    if fingerprint and fingerprint != corpus.fingerprint:
         found.append("it was trained on another corpus")
     return found
 

@@ -25,10 +25,8 @@ def to_documents(corpus: Corpus, documents: Documents) -> list[Document]:
         return Event.of_words(words, corpus.frames.name(frame) if frame >= 0 else None)
 
     return [
-        Document(str(id), tuple(map(event, tokens[:length].tolist(), frames[:length].tolist())))
-        for id, tokens, frames, length in zip(
-            documents.ids.to_pylist(), documents.tokens, documents.frames, documents.lengths, strict=True
-        )
+        Document(str(id), tuple(map(event, documents.tokens[part].tolist(), documents.frames[part].tolist())))
+        for id, part in zip(documents.ids.to_pylist(), documents.parts(), strict=True)
     ]
 
 

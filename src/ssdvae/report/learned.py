@@ -12,7 +12,6 @@ from ssdvae.analysis.clusters import Clusters, no_clusters
 from ssdvae.analysis.explain import Explanation, explain
 from ssdvae.analysis.transitions import Transitions
 from ssdvae.config import ReportSettings
-from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
@@ -33,11 +32,12 @@ def learned_sections(run: Reported, settings: ReportSettings, id: str) -> Iterat
     try:
         model = EventModel.read(run.folder)
         run.corpus.check_names(model.vocabulary, model.frames)
-        documents = first_documents(run.corpus.split(settings.split), settings.sample)
+        documents = run.corpus.split(settings.split).first(model.reading.measured)
+        documents = documents.take(np.arange(len(documents))[: settings.sample])
     except UserError as error:
         yield absent(f"Left out: {run.sentence(error)}")
         return
-    shown = to_documents(run.corpus, first_documents(documents, settings.documents))
+    shown = to_documents(run.corpus, documents.take(np.arange(len(documents))[: settings.documents]))
 
     @cache  # one pass over the documents for all parts
     def explanation() -> Explanation:
@@ -66,12 +66,6 @@ def learned_sections(run: Reported, settings: ReportSettings, id: str) -> Iterat
             yield content
     for reason, titles in left_out.items():
         yield absent(f"Left out ({', '.join(titles)}): {reason}")
-
-
-def first_documents(documents: Documents, count: int) -> Documents:
-    """The first documents of a split."""
-    d = documents
-    return Documents(d.ids[:count], d.tokens[:count], d.frames[:count], d.lengths[:count])
 
 
 def cluster_tables(found: Clusters, id: str) -> Html:

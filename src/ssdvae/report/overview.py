@@ -57,7 +57,7 @@ def data_table(runs: Sequence[Reported]) -> Html:
             ", ".join(Path(source["path"]).name for source in corpus.manifest["sources"]),
             f"{corpus.manifest['words']:,}",
             f"{corpus.manifest['frames']:,}",
-            str(corpus.events),
+            str(corpus.events or "all"),
             *(f"{corpus.manifest['splits'][split]['documents']:,}" for split in SPLITS),
         ]
         for corpus in corpora.values()

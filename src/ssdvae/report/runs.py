@@ -42,7 +42,9 @@ class Reported:
     def scores(self, figure: str, split: Split, task: str | None = None) -> Measurement | None:
         """The measurement with a figure, of any task or of this one: on the split, or else the first."""
         found = [m for m in self.measured if task in (None, m.task) and m.scores.get(figure) is not None]
-        return next((m for m in found if m.data == split), found[0] if found else None)
+        whole = next((m for m in found if m.data == split), None)
+        cut = next((m for m in found if m.data.startswith(f"{split}, first ")), None)
+        return whole or cut or (found[0] if found else None)
 
 
 def read_runs(folders: Sequence[Path]) -> list[Reported]:

@@ -20,7 +20,7 @@ import torch
 from ssdvae.config import BenchmarkSettings
 from ssdvae.data.batches import Noise, collate, generator, in_order
 from ssdvae.data.corpus import Documents
-from ssdvae.data.events import MISSING
+from ssdvae.data.events import MISSING, SLOTS
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.memory import peak_memory_mb
 from ssdvae.models.base import EventModel
@@ -49,7 +49,10 @@ def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
         accelerator.device
     )
     learned = _documents(settings, settings.batch * (settings.steps + 1))
-    heads, known = (torch.from_numpy(x.astype(np.int64)) for x in (learned.tokens[..., 0], learned.frames))
+    heads, known = (
+        torch.from_numpy(learned.padded(x, -1).astype(np.int64))
+        for x in (learned.tokens[:, 0], learned.frames)
+    )
     model.initialize_from_data(heads, known, [])
     rates: list[float] = []  # of the whole run
 
@@ -113,8 +116,10 @@ def _documents(settings: BenchmarkSettings, count: int) -> Documents:
     """Documents that all have M events, of words as frequent as Zipf's law has it."""
     rng = np.random.default_rng(settings.seed)
     shape = (count, settings.events)
-    words = settings.vocabulary ** rng.random((*shape, 4)) - 1  # log-uniform: frequency falls as 1/rank
-    return Documents(
+    words = (
+        settings.vocabulary ** rng.random((*shape, len(SLOTS))) - 1
+    )  # log-uniform: frequency falls as 1/rank
+    return Documents.of_padded(
         ids=pa.chunked_array([[str(i) for i in range(count)]]),
         tokens=words.astype(np.int32),
         # A verb has some frames of its own, as in a language.

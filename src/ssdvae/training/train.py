@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from torch import Tensor
 from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.data.batches import mask_frames
 from ssdvae.data.corpus import Corpus, Documents
+from ssdvae.data.reading import Reading, left_out
 from ssdvae.data.relations import Relation, read_relations
 from ssdvae.data.vectors import Vectors, read_vectors
 from ssdvae.errors import UserError
@@ -174,12 +176,17 @@ class _Training:
         self.accelerator = accelerator
         self.progress = progress if accelerator.is_main_process else SILENT
         self.advance: Advance = no_advance
-        self.documents: Documents = corpus.split("train")
-        self.valid: Documents = corpus.split("valid")
+        whole, reading = corpus.split("train"), Reading.of(settings)
+        self.documents: Documents = reading.parts(whole)
+        # Cut as `evaluate` cuts them.
+        self.valid: Documents = corpus.split("valid").first(reading.measured)
+        longest = self.documents.longest
         refuse_if_too_large(
-            settings, len(corpus.vocabulary), len(corpus.frames), len(self.documents), corpus.events
+            settings, len(corpus.vocabulary), len(corpus.frames), len(self.documents), longest
         )
         self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors)
+        self.model.reading = replace(reading, longest=longest)
+        self._say_what_is_read(whole, reading)
         self.optimizer = new_optimizer(self.model, settings)
         self.prepared, self.prepared_optimizer = accelerator.prepare(self.model, self.optimizer)
         self.per_epoch = steps_per_epoch(self.documents, settings)
@@ -193,16 +200,28 @@ class _Training:
         if self.accelerator.is_main_process:
             log.info(message)
 
+    def _say_what_is_read(self, whole: Documents, reading: Reading) -> None:
+        if (lost := left_out(whole, reading.events)) is not None:
+            self.say(f"reads {lost}")
+        if reading.window is not None and (more := len(self.documents) - len(whole)):
+            self.say(
+                f"reads documents of more than {reading.window} events as windows of as many, one every "
+                f"{reading.stride}: {len(whole):,} documents, {more:,} windows more"
+            )
+
     def begin(self) -> State:
         """A run before its first step, with what its model takes from the frames that it will observe."""
         if self.settings.init is not None:
             initialize_from_run(self.model, self.settings.init)
             return State(corpus=self.corpus.fingerprint)
         observed = mask_frames(self.documents, self.settings.observe, self.settings.seed)
-        heads = torch.from_numpy(self.documents.tokens[..., 0].astype(np.int64))
+        heads, known = (
+            torch.from_numpy(self.documents.padded(values, padding).astype(np.int64))
+            for values, padding in ((self.documents.tokens[:, 0], 0), (observed, -1))
+        )
         relations = _relations(self.settings) if self.model.needs_relations else []
         lexicon = _lexicon(self.settings, self.corpus)
-        self.model.initialize_from_data(heads, torch.from_numpy(observed).long(), relations, lexicon)
+        self.model.initialize_from_data(heads, known, relations, lexicon)
         return State(corpus=self.corpus.fingerprint)
 
     def restore(self) -> State:

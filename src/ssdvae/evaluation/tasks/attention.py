@@ -49,7 +49,10 @@ ATTENTION_TASK = Task(
     ),
     run=run,
     needs=(FRAMES, ATTENTION),
-    settings=("eval_batch",),
+    settings=(
+        "events",
+        "eval_batch",
+    ),
     default=False,
     observer=observer,
 )

@@ -89,9 +89,11 @@ class Observer(Protocol):
 
 
 def split_data(corpus: Corpus, settings: EvaluateSettings) -> Data:
-    """The documents of the split."""
-    name = f"{settings.split}.arrow"
-    return Data(settings.split, corpus.manifest["sha256"][name], corpus.folder / name)
+    """The documents of the split; those that are cut are other data than whole ones."""
+    file, name = f"{settings.split}.arrow", str(settings.split)
+    if settings.events and settings.events < corpus.longest(settings.split):
+        name += f", first {settings.events} event{'s' if settings.events > 1 else ''}"
+    return Data(name, corpus.manifest["sha256"][file], corpus.folder / file)
 
 
 @dataclass(frozen=True)

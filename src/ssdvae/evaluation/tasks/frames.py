@@ -60,7 +60,10 @@ FRAME_PREDICTION = Task(
     ),
     run=run,
     needs=(FRAMES,),
-    settings=("eval_batch",),
+    settings=(
+        "events",
+        "eval_batch",
+    ),
     observer=observer,
     single_events=True,
 )

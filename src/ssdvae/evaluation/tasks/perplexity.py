@@ -42,6 +42,6 @@ PERPLEXITY = Task(
     ),
     # It needs no words: of a model without them, it measures the use of the latent variables.
     run=run,
-    settings=("bound_samples", "eval_batch", "eval_seed"),
+    settings=("events", "bound_samples", "eval_batch", "eval_seed"),
     scores_words=True,
 )
