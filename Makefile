@@ -5,7 +5,7 @@ BIN := .venv/bin
 # One test process a core, each with one thread: two that share a core by turns would both be late.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-slow fuzz check format clean
+.PHONY: demo test test-slow fuzz check docs docs-links wheel format clean
 
 demo: .venv/installed
 	$(BIN)/ssdvae demo --out demo
@@ -30,6 +30,22 @@ check: .venv/installed-dev
 	$(BIN)/mypy
 	$(PYTEST) -m 'not slow'
 
+# The documentation site, in docs/_build/html; a warning is an error.
+SPHINX = $(BIN)/python -m sphinx -q -W --keep-going
+docs: .venv/installed-docs
+	$(SPHINX) -b html docs docs/_build/html
+
+# Whether every link leads somewhere; it asks the network.
+docs-links: .venv/installed-docs
+	$(SPHINX) -b linkcheck docs docs/_build/links
+
+# The wheel and the source archive, and the quick tests of both in new environments without the clone.
+wheel: .venv/installed-dev
+	rm -rf dist
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt build
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python tests/try_archives.py dist
+
 format: .venv/installed-dev
 	$(BIN)/ruff format src tests
 	$(BIN)/ruff check --fix src tests
@@ -48,5 +64,9 @@ format: .venv/installed-dev
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
+.venv/installed-docs: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
+
 clean:
-	rm -rf .venv demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv demo dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
