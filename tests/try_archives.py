@@ -1,5 +1,6 @@
-"""What a user installs is what is tested: ``python tests/try_archives.py dist`` installs the wheel and the source
-archive, each in a new environment, and runs the quick tests there, on a copy that does not see the clone.
+"""What a user installs is what is tested: the wheel and the source archive, each in a new environment.
+
+``python tests/try_archives.py dist`` runs the quick tests there, on a copy that does not see the clone.
 """
 
 from __future__ import annotations
