@@ -6,6 +6,7 @@ import itertools
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -47,7 +48,8 @@ def test_what_was_written_is_read(made: list[MaskedItem | OrderItem], name: str)
         path = Path(folder, name)
         assert write_items(path, made) == len(made)
         if made:
-            assert read_items(path, type(made[0])) == made
+            kind: Any = type(made[0])
+            assert read_items(path, kind) == made
 
 
 @given(st.binary(max_size=60), st.sampled_from([MaskedItem, OrderItem]))

@@ -86,7 +86,7 @@ def toy_questions(count: int, seed: int = 0) -> list[Question]:
 
     def script(events: int) -> Script:
         words = draw.integers(0, WORDS, (events, 4))
-        return tuple(tuple(names[w] for w in event) for event in words)  # type: ignore[misc]
+        return tuple(tuple(names[w] for w in event) for event in words)
 
     return [Question(script(1 + n % 3), script(2 + n % 4), script(n % 2)) for n in range(count)]
 
@@ -128,7 +128,7 @@ def test_the_floors_say_what_they_are() -> None:
     model = toy_model("rnnlm")
     model.vocabulary = Vocabulary(model.vocabulary.names, [10**n for n in range(WORDS)])
     common, rare = ((f"word{n}",) * 4 for n in (8, 1))
-    questions = [Question((rare,), (common, rare)), Question((common,), (rare, common))] * 2  # type: ignore[arg-type]
+    questions = [Question((rare,), (common, rare)), Question((common,), (rare, common))] * 2
     assert score_questions("x", model, questions, False, SETTINGS)[0].ways["frequency"].tolist() == [1, 0] * 2
 
 

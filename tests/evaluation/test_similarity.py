@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> None:
         api.world(folder / "events.jsonl", documents=120, progress=False)
         corpus = api.prepare(folder / "events.jsonl", folder / "corpus", preset="tiny", valid_share=0.3)
-        small = {"preset": "tiny", "hidden": 8, "embedding": 8, "epochs": 1}
+        small: dict[str, Any] = {"preset": "tiny", "hidden": 8, "embedding": 8, "epochs": 1}
         api.train(corpus, folder / "run", model="rnnlm", **small)
 
     return made_once(tmp_path_factory, "similarity", make) / "run"
