@@ -14,8 +14,11 @@ from ssdvae.evaluation.tasks.base import Figure, Task
 from ssdvae.evaluation.tasks.cloze import CLOZE
 from ssdvae.evaluation.tasks.frames import FRAME_PREDICTION
 from ssdvae.evaluation.tasks.perplexity import PERPLEXITY
+from ssdvae.evaluation.tasks.scripts import SCRIPTS
 
-TASKS: dict[str, Task] = {task.name: task for task in (PERPLEXITY, FRAME_PREDICTION, CLOZE, ATTENTION_TASK)}
+TASKS: dict[str, Task] = {
+    task.name: task for task in (PERPLEXITY, FRAME_PREDICTION, CLOZE, ATTENTION_TASK, SCRIPTS)
+}
 
 
 def find_task(name: str) -> Task:
