@@ -81,9 +81,9 @@ class Bidirectional(nn.Module):
         start = sequence.new_zeros(1, len(sequence), self.gru.hidden_size)
         weights = self.gru.all_weights  # of both directions by turns
         for ahead, back in zip(weights[::2], weights[1::2], strict=True):
-            forwards = torch.gru(states, start, ahead, True, 1, 0.0, False, False, True)[0]
+            forwards = torch.gru(states, start, tuple(ahead), True, 1, 0.0, False, False, True)[0]
             reverse = states.gather(1, turned.expand_as(states))
-            backwards = torch.gru(reverse, start, back, True, 1, 0.0, False, False, True)[0]
+            backwards = torch.gru(reverse, start, tuple(back), True, 1, 0.0, False, False, True)[0]
             states = torch.cat([forwards, backwards.gather(1, turned.expand_as(backwards))], dim=-1)
         return states.masked_fill(~present[..., None], 0)
 
