@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ssdvae.config import PrepareSettings
 from ssdvae.data.choices import ChoiceBuilder, MaskedItem, OrderItem, Script, read_items, write_items
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.events import MISSING, Document, Event
+from ssdvae.data.events import MISSING, SLOTS, Document, Event
 from ssdvae.data.items import count_items
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
@@ -158,7 +158,7 @@ def test_prepare_writes_them_and_old_folders_have_none(tmp_path: Path) -> None:
     corpus = prepare(tmp_path / "a.jsonl", tmp_path / "a", settings)
     for kind in ("masked", "order"):
         for split in ("valid", "test"):
-            assert count_items(corpus.items(kind, split), kind) == corpus.manifest[kind][split] == 10
+            assert count_items(corpus.items(kind, split), kind, SLOTS) == corpus.manifest[kind][split] == 10
     none = prepare(tmp_path / "a.jsonl", tmp_path / "b", PrepareSettings(cloze_items=0))
     assert not none.has_items("masked", "valid")
     with pytest.raises(UserError, match=r"no order items for the split 'test'\n(.|\n)*prepare again"):
