@@ -204,6 +204,33 @@ def test_asking_again_makes_only_the_tables_anew(
         assert {"claims-valid.md", f"{target}-valid.md"} <= set(tables(copied)) != set(tables(whole))
 
 
+def test_kept_cells_are_not_made_again(
+    whole: Path,
+    corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without their run folders the tables are the same, but for the curves, which nothing else has."""
+
+    def no_cell(*_: object) -> None:
+        raise AssertionError("a cell was started")
+
+    monkeypatch.setattr(sweeping, "_start", no_cell)
+    kept = shutil.copy(whole / "tables" / "cells.csv", tmp_path / "cells.csv")
+    words = ["reproduce", *ALL, "--data", str(corpus), "--cells", str(kept)]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 0
+    found = tables(tmp_path / "out")
+    assert {n: t for n, t in found.items() if "curves" not in n} == {
+        n: t for n, t in tables(whole).items() if "curves" not in n
+    }
+    assert main([*words, "--hidden=9", "--out", str(tmp_path / "other")]) == 2
+    assert "was made with other settings" in capsys.readouterr().err
+    (tmp_path / "cells.csv").write_text("cell,made_with,data,figure,value,mark\na,b,corpus,ppl,much,\n")
+    assert main([*words, "--out", str(tmp_path / "bad")]) == 2
+    assert "cells.csv, line 2" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "difference"),
     [
