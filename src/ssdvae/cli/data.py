@@ -45,11 +45,15 @@ def import_flags(parser: Parser, argv: Sequence[str]) -> None:
     files = parser.add_argument_group("files")
     files.add_argument("sources", nargs="+", type=Path, help="files of events in any known format")
     files.add_argument("--out", type=Path, required=True, help=JSON_LINES)
+    slots = PrepareSettings.table()["slots"]
+    files.add_argument("--slots", default=slots.default, help=slots.help)
     input_format(files)
 
 
 def import_documents(args: Namespace) -> None:
-    done = api.import_documents(args.sources, args.out, format=args.format, skip_bad=args.skip_bad)
+    done = api.import_documents(
+        args.sources, args.out, format=args.format, slots=args.slots, skip_bad=args.skip_bad
+    )
     say(f"wrote {done.documents:,} documents to {args.out}")
     if done.skipped is not None:
         say(str(done.skipped))
@@ -177,6 +181,9 @@ def prepare(args: Namespace) -> None:
     for split, count in manifest["cloze"].items() if wanted.cloze_items else ():
         few = f"not {wanted.cloze_options} different documents have {wanted.cloze_events} usable events"
         say(f"{split}: {count:,} cloze items" if count else f"{split}: no cloze items, since {few}")
+        further = {kind: manifest[kind][split] for kind in ("masked", "order") if manifest[kind][split]}
+        if further:
+            say(f"{split}: " + ", ".join(f"{number:,} {kind} items" for kind, number in further.items()))
     for path, count in manifest["skipped"].items():
         if count:
             say(f"skipped {count:,} malformed lines of {path}")
