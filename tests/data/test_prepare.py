@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.config import SPLITS, EngineSettings, PrepareSettings, Split
 from ssdvae.data import prepare as preparing
 from ssdvae.data import source
 from ssdvae.data.corpus import Corpus
@@ -275,7 +275,7 @@ def test_a_corpus_is_the_same_however_its_documents_are_shared_out(
     assert whole.manifest["skipped"] == {str(path): 2}
     for name, jobs in (("pieces", 1), ("two", 2)):
         monkeypatch.setattr(source, "BYTES", 9000)
-        prepare(path, tmp_path / name, settings, skip_bad=True, jobs=jobs)
+        prepare(path, tmp_path / name, settings, skip_bad=True, engine=EngineSettings(jobs=jobs))
         assert contents(tmp_path / name) == contents(tmp_path / "whole")
 
 
@@ -304,7 +304,7 @@ def test_the_first_bad_line_is_named_whoever_reads_it(tmp_path: Path, small_bloc
         said = []
         for jobs in (1, 2) if kind == "event" else (1,):
             with pytest.raises(DataError) as caught:
-                prepare(path, tmp_path / "out", jobs=jobs)
+                prepare(path, tmp_path / "out", engine=EngineSettings(jobs=jobs))
             assert (caught.value.path, caught.value.line) == (path, 71)
             said.append(str(caught.value))
         assert len(set(said)) == 1

@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.config import SPLITS, EngineSettings, PrepareSettings, Split
 from ssdvae.data.cloze import ClozeBuilder, write_cloze
 from ssdvae.data.corpus import SCHEMA, Corpus, write_manifest
 from ssdvae.data.events import SLOTS, Document, Event, Words, folded
@@ -40,6 +40,9 @@ COUNTS = [
     "unknown_words",
 ]
 """Counts of each split that the manifest has."""
+
+ALONE = EngineSettings(jobs=1)
+"""All in this process."""
 
 Result = TypeVar("Result")
 
@@ -69,8 +72,8 @@ def words_of(event: Event, settings: PrepareSettings) -> Words:
 class _Passes:
     """Reads each source file as often as needed; remembers how many documents and bad lines it has."""
 
-    def __init__(self, source: Source, jobs: int, progress: Progress) -> None:
-        self.source, self.jobs, self.progress = source, jobs, progress
+    def __init__(self, source: Source, engine: EngineSettings, progress: Progress) -> None:
+        self.source, self.engine, self.progress = source, engine, progress
         self.skipped: dict[str, int] = {}
         self.documents: dict[Path, int] = {}  # how many to expect, of a file that was read before
 
@@ -78,7 +81,7 @@ class _Passes:
         self, path: Path, label: str, work: Callable[[Iterable[Found]], Result]
     ) -> Iterator[Result]:
         read = bad = 0
-        parts = self.source.read(path, work, self.jobs)
+        parts = self.source.read(path, work, self.engine)
         for part in track(self.progress, parts, label, self.documents.get(path), lambda part: part.read):
             read, bad = read + part.read, bad + part.bad
             yield part.result
@@ -94,7 +97,7 @@ def prepare(
     *,
     format: str | None = None,
     skip_bad: bool = False,
-    jobs: int = 1,
+    engine: EngineSettings = ALONE,
     progress: Progress = SILENT,
 ) -> Corpus:
     """Write a corpus folder from one file, split by document id, or from one file for each split;
@@ -102,8 +105,8 @@ def prepare(
     without one for validation, that is a share of the training file.
 
     Vocabularies are counted on the training split only. The folder appears when it is complete, and is the
-    same whatever the number of ``jobs``: processes that share the work (0: one for each core). What is held
-    in memory does not grow with the documents, but for the counts of the different words.
+    same whatever the ``engine`` that shares the work. What is held in memory does not grow with the
+    documents, but for the counts of the different words.
     """
     settings = settings or PrepareSettings()
     if settings.single_events:
@@ -113,7 +116,7 @@ def prepare(
     if out.exists():
         raise UserError(f"{out} is already there; remove it, or choose another --out")
     source = Source(sources, settings, format, skip_bad)
-    passes = _Passes(source, jobs, progress)
+    passes = _Passes(source, engine, progress)
 
     with new_folder(out) as temporary:
         hashes = {str(path): sha256(path) for path in source.paths}

@@ -36,11 +36,9 @@ from ssdvae.report.overview import data_table, runs_table
 from ssdvae.report.page import Section, write_page
 from ssdvae.report.runs import read_runs
 from ssdvae.runs import Run
+from ssdvae.training.train import differing
 
 log = logging.getLogger(__name__)
-
-HARMLESS = ("recipe", "preset", "save_minutes", "record_steps", "tensorboard")
-"""Settings of a run that change nothing of what it learns: a recipe and a size do it by the others."""
 
 
 @dataclass(frozen=True)
@@ -166,22 +164,8 @@ def differences(job: Job) -> list[str]:
     run = Run(job.run)
     if not run.config_path.is_file():
         return []
-    _, made = run.config()
-    asked, there = job.training.to_dict(), made.to_dict()
-    if asked["embedding"] is None:
-        # Decided when the run begins: that of the vectors, or the default.
-        default = job.training.model_settings.word_width
-        asked["embedding"] = there["embedding"] if job.training.vectors else default
     corpus = Corpus(job.corpus)
-    for settings in (asked, there):
-        if (settings["events"] or 0) >= corpus.longest("train"):
-            settings["events"] = None  # it cuts nothing
-    # A run of another model may have other settings, too.
-    found = [
-        f"{name} is {_shown(there.get(name))} there and {_shown(asked.get(name))} here"
-        for name in dict.fromkeys((*there, *asked))
-        if name not in HARMLESS and _shown(there.get(name)) != _shown(asked.get(name))
-    ]
+    found = differing(job.training, run.config()[1], corpus.longest("train"))
     fingerprint = run.state().corpus
     if fingerprint and fingerprint != corpus.fingerprint:
         found.append("it was trained on another corpus")
@@ -195,11 +179,6 @@ def refuse_if_other(job: Job) -> None:
             f"{job.run} was made with other settings: {'; '.join(found)}\n"
             "ask for the same, choose another --out, or remove that folder"
         )
-
-
-def _shown(value: Any) -> str:
-    """Of a path, the name: a folder that was moved has the same vectors."""
-    return Path(value).name if isinstance(value, str) else str(value)
 
 
 @dataclass(frozen=True)

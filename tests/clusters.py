@@ -1,0 +1,60 @@
+"""A real Ray cluster of three machines, all of them this one; and how to lose a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.extraction.stopping import Watch
+
+NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
+
+
+class Machines:
+    """A head, on which the tests are, and two others."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        head = {**NODE, "include_dashboard": False}
+        self.cluster: Any = Cluster(initialize_head=True, head_node_args=head)
+        self.others = [self.cluster.add_node(**NODE) for _ in range(2)]
+
+    @property
+    def address(self) -> str:
+        address: str = self.cluster.address
+        return address
+
+    def lose(self) -> None:
+        """One machine goes, with all that was done on it."""
+        self.cluster.remove_node(self.others.pop(), allow_graceful=False)
+
+    def whole(self) -> Machines:
+        """As many as in the beginning."""
+        while len(self.others) < 2:
+            self.others.append(self.cluster.add_node(**NODE))
+        self.cluster.wait_for_nodes()
+        return self
+
+    def lose_after(self, chunks: int) -> Watch:
+        """Progress that loses a machine when some chunks are done."""
+
+        def told(done: int) -> None:
+            if done == chunks:
+                self.lose()
+
+        return Watch(told)
+
+
+@contextmanager
+def three_machines(setenv: Callable[[str, str], object]) -> Iterator[Machines]:
+    setenv("RAY_USAGE_STATS_ENABLED", "0")
+    # Lost machines are found to be so in a second, not in half a minute.
+    setenv("RAY_health_check_period_ms", "500")
+    setenv("RAY_health_check_failure_threshold", "2")
+    machines = Machines()
+    try:
+        yield machines
+    finally:
+        machines.cluster.shutdown()
