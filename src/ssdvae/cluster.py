@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -47,8 +48,9 @@ def joined(engine: EngineSettings) -> Iterator[Any]:
         size = {"num_cpus": engine.jobs or cores(), "object_store_memory": STORE}
         mine = {"address": "local", "include_dashboard": False, **size}
     try:
+        _knock(engine.address or "")
         ray.init(**mine, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, ValueError, RuntimeError, TimeoutError, ray.exceptions.RayError) as error:
+    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         where = engine.address or "of this machine"
         hint = "is it running (ray start --head), and is its token the one that is used here?"
         raise UserError(f"cannot join the Ray cluster {where}: {_first_line(error)}\n{hint}") from error
@@ -56,6 +58,13 @@ def joined(engine: EngineSettings) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Whether anybody is at HOST:PORT; Ray itself would go on asking for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and "/" not in host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def size(ray: Any, engine: EngineSettings, gpu: bool = False) -> int:

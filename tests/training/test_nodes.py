@@ -24,15 +24,17 @@ from tests.training.conftest import SETTINGS, assert_same_run, flags, launch
 LONG = SETTINGS.changed(epochs=12, patience=100, save_minutes=0)
 
 
-def _stopped(*_: object) -> None:
-    raise Stopped
-
-
 def test_a_run_is_begun_or_gone_on_with(corpus: Corpus, uninterrupted: Run, tmp_path: Path) -> None:
     """The same command until it is finished, and after that nothing is done."""
-    out = tmp_path / "run"
+    out, validations = tmp_path / "run", iter([None])
+
+    def look(*_: object) -> None:
+        for _ in validations:
+            return
+        raise Stopped
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ssdvae.training.train.check_finite", _stopped)  # in the first validation
+        patch.setattr("ssdvae.training.train.check_finite", look)  # in the second validation
         with pytest.raises(Stopped):
             train_or_resume(corpus, out, SETTINGS)
     assert Run(out).state().step > 0
@@ -113,3 +115,15 @@ def _host(agents: list[subprocess.Popen[bytes]], port: int) -> int:
             if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
                 return number
     raise AssertionError("nobody listens")
+
+
+def test_a_former_flag_says_what_it_is_called_now(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "corpus", "--out", "run", "--tensorboard"]) == 2
+    assert "it has become --track tensorboard" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["wandb", "nothing"])
+def test_a_tracker_that_cannot_be_had_is_named(name: str, corpus: Corpus, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"--track:? .*{name}"):
+        train_or_resume(corpus, tmp_path / "run", SETTINGS.changed(track=name))
+    assert not list(tmp_path.iterdir())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,13 +26,10 @@ def train_flags(parser: Parser, argv: Sequence[str]) -> None:
         action="store_true",
         help="go on with the run in --out if it is there already, and begin it otherwise",
     )
-    files.add_argument("--tensorboard", action="store_true", help=SUPPRESS)
     add_sized_settings(parser, TrainSettings, argv, TRAIN_DEFAULTS)
 
 
 def train(args: Namespace) -> None:
-    if args.tensorboard:
-        raise UserError("--tensorboard has become --track tensorboard")
     if args.resume is not None:
         if given_settings(TrainSettings, args) or args.corpus or args.out or args.go_on:
             raise UserError("--resume uses the settings of the run and takes nothing else")

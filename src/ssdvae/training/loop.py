@@ -39,8 +39,8 @@ def new_accelerator(settings: TrainSettings, folder: Path | None = None) -> Acce
     AcceleratorState._reset_state()
     # Several processes without a GPU find each other only when told that the CPU is meant.
     cpu = fastest_device().type == "cpu"
-    trackers = {"log_with": chosen_trackers(settings), "project_dir": folder and folder / FOLDER}
-    return Accelerator(mixed_precision=settings.precision, cpu=cpu, **trackers)
+    tracking = {"log_with": chosen_trackers(settings) or None, "project_dir": folder and folder / FOLDER}
+    return Accelerator(mixed_precision=settings.precision, cpu=cpu, **tracking)
 
 
 def new_model(
