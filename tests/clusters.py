@@ -26,9 +26,11 @@ class Machines:
         address: str = self.cluster.address
         return address
 
-    def lose(self) -> None:
-        """One machine goes, with all that was done on it."""
-        self.cluster.remove_node(self.others.pop(), allow_graceful=False)
+    def lose(self, node: str | None = None) -> None:
+        """One machine goes, by its name or the last one, with all that was done on it."""
+        lost = next((other for other in self.others if other.node_id == node), self.others[-1])
+        self.others.remove(lost)
+        self.cluster.remove_node(lost, allow_graceful=False)
 
     def whole(self) -> Machines:
         """As many as in the beginning."""
@@ -50,9 +52,6 @@ class Machines:
 @contextmanager
 def three_machines(setenv: Callable[[str, str], object]) -> Iterator[Machines]:
     setenv("RAY_USAGE_STATS_ENABLED", "0")
-    # Lost machines are found to be so in a second, not in half a minute.
-    setenv("RAY_health_check_period_ms", "500")
-    setenv("RAY_health_check_failure_threshold", "2")
     machines = Machines()
     try:
         yield machines

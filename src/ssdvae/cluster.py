@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -87,7 +88,7 @@ def map_on_cluster(
     """As ``map_in_processes``. Reading ahead is bounded: no more is held than can be done soon."""
     with joined(engine) as ray:
         # In bytes, so that each process makes the work itself, once, and may change it.
-        packed = ray.put(pickle.dumps(work))
+        packed = ray.put(pickle.dumps((os.getcwd(), work)))
         there = task(ray, _work_there, gpu)
         waiting: deque[Any] = deque()
         try:
@@ -104,6 +105,31 @@ def map_on_cluster(
             for left in waiting:
                 if not isinstance(left, _Failed):
                     ray.cancel(left, force=True)
+
+
+class Call:
+    """A function that returns an exit code, called somewhere on the cluster."""
+
+    def __init__(self, ray: Any, function: Callable[..., int], *args: Any, gpu: bool = False) -> None:
+        self.ray, self.ref = ray, task(ray, function, gpu).remote(*args)
+
+    def poll(self) -> int | None:
+        """The exit code, once it is known."""
+        done, _ = self.ray.wait([self.ref], timeout=0)
+        if not done:
+            return None
+        try:
+            code: int = self.ray.get(self.ref)
+            return code
+        except self.ray.exceptions.RayError:
+            return -signal.SIGKILL
+
+    def stop(self) -> None:
+        """Ctrl-C, where it is called."""
+        self.ray.cancel(self.ref)
+
+    def wait(self) -> None:
+        self.ray.wait([self.ref])
 
 
 class _Failed:
@@ -156,5 +182,7 @@ def _work_there(packed: list[Any], chunk: Any) -> Any:
     if _work is None or _work[0] != name:
         import ray
 
-        _work = name, pickle.loads(ray.get(packed[0]))
+        folder, work = pickle.loads(ray.get(packed[0]))
+        os.chdir(folder)  # to which the names of files may be relative
+        _work = name, work
     return _work[1](chunk)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 
 from ssdvae.config import SPLITS, EngineSettings, PrepareSettings, Split
 from ssdvae.data.cloze import ClozeBuilder, write_cloze
-from ssdvae.data.corpus import SCHEMA, Corpus, write_manifest
+from ssdvae.data.corpus import SCHEMA, Corpus, split_file, write_manifest
 from ssdvae.data.events import SLOTS, Document, Event, Words, folded
 from ssdvae.data.source import Found, Source, split_of
 from ssdvae.data.vocabulary import Inventory, Vocabulary
@@ -26,8 +25,10 @@ from ssdvae.progress import SILENT, Progress, track
 
 __all__ = ["prepare", "split_of", "usable_events", "words_of"]
 
-ROWS = 4096
-"""Documents per record batch: what is held in memory while writing."""
+ROWS = 2**17
+"""Documents of a file: what is held in memory while writing.
+
+A file is one record batch, whose numbers stand one after another, so that they can be read where they are."""
 
 COUNTS = [
     "read",
@@ -264,12 +265,11 @@ def _encode_documents(
     return {split: (some.rows(), some.counts, some.cloze) for split, some in numbers.items()}
 
 
-class _SplitFile:
-    """One Arrow stream, written in blocks of the same size however the documents come."""
+class _SplitFiles:
+    """The Arrow streams of a split, of the same size however the documents come."""
 
-    def __init__(self, path: Path, files: ExitStack) -> None:
-        file = files.enter_context(pa.OSFile(str(path), "wb"))
-        self.writer = files.enter_context(pa.ipc.new_stream(file, SCHEMA))
+    def __init__(self, folder: Path, split: Split) -> None:
+        self.folder, self.split, self.files = folder, split, 0
         self.waiting = SCHEMA.empty_table()
         self.longest = 0  # events of a document
 
@@ -278,17 +278,20 @@ class _SplitFile:
         self.longest = max(self.longest, longest or 0)
         self.waiting = pa.concat_tables([self.waiting, pa.Table.from_batches([rows])])
         while len(self.waiting) >= ROWS:
-            self._write_block()
+            self._write_file()
 
-    def _write_block(self) -> None:
-        block = self.waiting.slice(0, ROWS)
-        self.waiting = self.waiting.slice(ROWS)
-        # Copied, not cut out: the same documents give the same bytes, whatever they were cut from.
-        self.writer.write_table(block.take(pa.array(range(len(block)))).combine_chunks())
+    def _write_file(self) -> None:
+        rows, self.waiting = self.waiting.slice(0, ROWS), self.waiting.slice(ROWS)
+        path = self.folder / split_file(self.split, self.files)
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, SCHEMA) as writer:
+            # Copied, not cut out: the same documents give the same bytes, whatever they were cut from.
+            writer.write_table(rows.take(pa.array(range(len(rows)))).combine_chunks())
+        self.files += 1
 
     def finish(self) -> None:
-        if len(self.waiting):
-            self._write_block()
+        """The rest; of a split without documents, a file that says so."""
+        if len(self.waiting) or not self.files:
+            self._write_file()
 
 
 def _write_splits(
@@ -298,17 +301,16 @@ def _write_splits(
     counts: dict[Split, Counter[str]] = {split: Counter(dict.fromkeys(COUNTS, 0)) for split in SPLITS}
     builders: dict[Split, ClozeBuilder] = {s: ClozeBuilder(settings) for s in SPLITS if s != "train"}
     work = partial(_encode_documents, settings=settings, vocabulary=vocabulary, frames=frames)
-    with ExitStack() as stack:
-        files = {split: _SplitFile(folder / f"{split}.arrow", stack) for split in SPLITS}
-        for path in dict.fromkeys(passes.source.path(split) for split in SPLITS):
-            for part in passes.map_documents(path, "writing", work):
-                for split, (rows, counted, cloze) in part.items():
-                    files[split].write(rows)
-                    counts[split].update(counted)
-                    if cloze is not None:
-                        builders[split].add_all(cloze)
-        for file in files.values():
-            file.finish()
+    files = {split: _SplitFiles(folder, split) for split in SPLITS}
+    for path in dict.fromkeys(passes.source.path(split) for split in SPLITS):
+        for part in passes.map_documents(path, "writing", work):
+            for split, (rows, counted, cloze) in part.items():
+                files[split].write(rows)
+                counts[split].update(counted)
+                if cloze is not None:
+                    builders[split].add_all(cloze)
+    for file in files.values():
+        file.finish()
     found = {split: {**counts[split], "longest": files[split].longest} for split in SPLITS}
     return found, builders
 

@@ -26,8 +26,9 @@ from ssdvae.paper.figures import SOURCE
 from ssdvae.paper.grid import Cell, grid, tables, targets
 from ssdvae.paper.job import Job, Wanted
 from ssdvae.paper.measured import read_measured
+from ssdvae.paper.places import open_places
 from ssdvae.paper.render import FORMATS, Table, html
-from ssdvae.paper.sweep import environments, exclusive_lock, sweep
+from ssdvae.paper.sweep import exclusive_lock, sweep
 from ssdvae.paper.tables import Context, all_tables
 from ssdvae.progress import SILENT, Progress
 from ssdvae.report.figures import learning_curves
@@ -91,9 +92,10 @@ def reproduce(
         outcome = _Outcome(names, known, out, Context(settings, shared, corpus))
         failed: dict[Cell, str] = {}
         if left:
-            places = environments(settings.jobs, len(left))
-            state = Cells(left, [cell for cell in jobs if cell not in left], len(places))
-            failed = sweep(left, out / "logs", places, lock, state, outcome.write_tables, progress, watch)
+            with open_places(settings, len(left), lock) as (places, start):
+                state = Cells(left, [cell for cell in jobs if cell not in left], len(places))
+                after = outcome.write_tables
+                failed = sweep(left, out / "logs", places, start, state, after, progress, watch)
         result = outcome.write_tables()
         outcome.write_page(result)
     if failed:

@@ -264,7 +264,7 @@ class _Training:
         observed = mask_frames(self.documents, self.settings.observe, self.settings.seed)
         heads, known = (
             torch.from_numpy(self.documents.padded(values, padding).astype(np.int64))
-            for values, padding in ((self.documents.tokens[:, 0], 0), (observed, -1))
+            for values, padding in ((self.documents.tokens[..., 0], 0), (observed, -1))
         )
         relations = _relations(self.settings) if self.model.needs_relations else []
         lexicon = _lexicon(self.settings, self.corpus)
