@@ -45,9 +45,9 @@ def main(command: list[str]) -> int:
     code = running.wait()
     ended.set()
     looking.join()
-    times = os.times()
+    processors = sum(os.times()[2:4])
     print(
-        f"{time.monotonic() - began:.1f} s, {times.children_user + times.children_system:.1f} s of processors, "
+        f"{time.monotonic() - began:.1f} s, {processors:.1f} s of processors, "
         f"{most[0] / MB:.0f} MB of its own, {most[1] / MB:.0f} MB with mapped files",
         file=sys.stderr,
     )
