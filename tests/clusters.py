@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.extraction.stopping import Watch
 
-NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
+NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
 
 
 class Machines:

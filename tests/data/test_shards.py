@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_shards_one_after_another_are_the_one_file(source: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "parquet"])
-def test_a_folder_of_shards_stays_cut_as_it_is(ending: str, source: Path, tmp_path: Path) -> None:
+def test_a_folder_of_shards_stays_cut_as_it_is(ending: Any, source: Path, tmp_path: Path) -> None:
     (tmp_path / "verbs.csv").write_text("verb,frame\nopened,Openness\nwas,Being\ngave,Giving\n")
     lexicon = read_lexicon(tmp_path / "verbs.csv")
     extract([source], tmp_path / "events", ExtractSettings(shard_documents=3, jobs=1, shard_format=ending))

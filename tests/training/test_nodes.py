@@ -29,9 +29,8 @@ def test_a_run_is_begun_or_gone_on_with(corpus: Corpus, uninterrupted: Run, tmp_
     out, validations = tmp_path / "run", iter([None])
 
     def look(*_: object) -> None:
-        for _ in validations:
-            return
-        raise Stopped
+        if next(validations, Stopped) is Stopped:
+            raise Stopped
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ssdvae.training.train.check_finite", look)  # in the second validation

@@ -217,7 +217,7 @@ class Corpus:
             ("tokens", documents.tokens, 0, len(self.vocabulary) - 1),
             ("frames", documents.frames, -1, len(self.frames) - 1),
         ):
-            check_range(path, key, np.asarray(values), lowest, highest, documents.starts)
+            check_range(path, key, values, lowest, highest, documents.starts)
         return documents
 
 

@@ -14,10 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ssdvae.data.joined import Joined
-
-Numbers = NDArray[np.int32] | Joined
-"""Of one file, as they stand in it; of several, joined. Nothing is copied."""
+from ssdvae.data.joined import joined
 
 Number = TypeVar("Number", np.int32, np.int64, np.float32, np.float64)
 
@@ -27,8 +24,8 @@ class Documents:
     """Some documents; events that are in none of them are passed over."""
 
     ids: pa.ChunkedArray  # N
-    tokens: Numbers  # E S: the words in the slots of each event
-    frames: Numbers  # E, −1 where there is none
+    tokens: NDArray[np.int32]  # E S: the words in the slots of each event
+    frames: NDArray[np.int32]  # E, −1 where there is none
     starts: NDArray[np.int64]  # N: the first event of each document
     lengths: NDArray[np.int32]  # N: and how many it has, at least 1
 
@@ -62,9 +59,7 @@ class Documents:
         """Documents of several files, one file after another."""
         if len(parts) == 1:
             return parts[0]
-        tokens, frames = (
-            Joined([np.asarray(getattr(p, key)) for p in parts]) for key in ("tokens", "frames")
-        )
+        tokens, frames = (joined([getattr(part, key) for part in parts]) for key in ("tokens", "frames"))
         before = np.cumsum([0, *(len(part.frames) for part in parts)])
         starts = np.concatenate([part.starts + n for part, n in zip(parts, before, strict=False)])
         ids = pa.chunked_array([chunk for part in parts for chunk in part.ids.chunks], pa.string())
@@ -119,15 +114,15 @@ class Documents:
         return self.starts[rows][:, None] + np.minimum(number, lengths[:, None] - 1), mask
 
     def gathered(
-        self, values: NDArray[Number] | Joined, rows: NDArray[np.int64], padding: int | float
+        self, values: NDArray[Number], rows: NDArray[np.int64], padding: int | float
     ) -> NDArray[Number]:
         """What belongs to the events of some documents: [E …] → [B M …]."""
         places, mask = self.places(rows)
-        found: NDArray[Number] = values[places]
+        found = values[places]
         found[~mask] = padding
         return found
 
-    def padded(self, values: NDArray[Number] | Joined, padding: int | float) -> NDArray[Number]:
+    def padded(self, values: NDArray[Number], padding: int | float) -> NDArray[Number]:
         """The same of all documents: [E …] → [N M …]."""
         return self.gathered(values, np.arange(len(self)), padding)
 

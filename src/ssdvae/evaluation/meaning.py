@@ -24,7 +24,7 @@ LITTLE = 0.1
 def commonest_observed(documents: Documents, settings: TrainSettings, words: int) -> NDArray[np.int64]:
     """The commonest frame of each word as a head, among those that a run observes in its training split."""
     observed = mask_frames(documents, settings.observe, settings.seed)
-    return commonest_frames(np.asarray(documents.tokens[..., 0]), observed, words)
+    return commonest_frames(documents.tokens[..., 0], observed, words)
 
 
 def commonest_of_run(folder: Path, corpus: Corpus) -> NDArray[np.int64] | None:
@@ -47,9 +47,7 @@ def commonest_of_run(folder: Path, corpus: Corpus) -> NDArray[np.int64] | None:
 
 def accuracy_by_head(table: NDArray[np.int64] | None, documents: Documents) -> float | None:
     """What the commonest observed frame of each head gets on a split."""
-    if table is None:
-        return None
-    return commonest_accuracy(table, np.asarray(documents.tokens[..., 0]), np.asarray(documents.frames))
+    return None if table is None else commonest_accuracy(table, documents.tokens[..., 0], documents.frames)
 
 
 def doubts(scores: Mapping[str, Any], frames: int) -> Iterator[str]:
