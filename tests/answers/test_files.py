@@ -12,13 +12,14 @@ import ssdvae
 from ssdvae.answers import files
 from ssdvae.answers.infer import infer_documents
 from ssdvae.cli.main import main
+from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from tests.clusters import three_machines
 from tests.data.test_shards import contents
 from tests.extraction.stopping import Stopped, stop_after
-from tests.toys import named_documents, toy_documents, toy_ssdvae
+from tests.toys import toy_ssdvae
 
 
 @pytest.fixture
@@ -26,8 +27,10 @@ def run(tmp_path: Path) -> Path:
     model = toy_ssdvae()
     (tmp_path / "run").mkdir()
     model.save(tmp_path / "run", {})
-    lengths = [1 + n % 7 for n in range(60)]
-    documents = named_documents(toy_documents(lengths), model)
+    documents = [
+        Document(f"d{n}", tuple(Event(f"word{1 + (n + m) % 8}", f"word{1 + m}") for m in range(1 + n % 7)))
+        for n in range(60)
+    ]
     write_jsonl(tmp_path / "events.jsonl", documents)
     for number in range(4):
         (tmp_path / "shards").mkdir(exist_ok=True)

@@ -282,7 +282,7 @@ class _SplitFiles:
         path = self.folder / split_file(self.split, self.files)
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, SCHEMA) as writer:
             # Copied, not cut out: the same documents give the same bytes, whatever they were cut from.
-            writer.write_table(rows.take(pa.array(range(len(rows)))).combine_chunks())
+            writer.write_table(rows.take(pa.array(range(len(rows)), pa.int64())).combine_chunks())
         self.files += 1
 
     def finish(self) -> None:
