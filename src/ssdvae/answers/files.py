@@ -46,8 +46,9 @@ def answer_files(
 
     ``about`` says what the answers depend on beside the model and the documents.
     """
+    slots = (_loaded(model) if isinstance(model, Path) else model).slots
     return stream(
-        document_files(source, format),
+        document_files(source, format, slots),
         _Answering(model, answer),
         out,
         settings,
@@ -68,13 +69,13 @@ class _Answering:
     answer: Answer
 
     def __call__(self, tasks: Sequence[Task]) -> Chunk:
+        model = _loaded(self.model) if isinstance(self.model, Path) else self.model
         documents, errors = [], []
         for _, found in tasks:
             try:
-                documents.append(found_document(found))
+                documents.append(found_document(found, model.slots))
             except UserError as error:
                 errors.append(str(error))
-        model = _loaded(self.model) if isinstance(self.model, Path) else self.model
         with _one_thread():
             records = self.answer(model, documents)
             lines = tuple(to_json(dict(record), ensure_ascii=False) for record in records)

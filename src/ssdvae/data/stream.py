@@ -21,7 +21,7 @@ from typing import IO, Any, TypedDict
 
 from ssdvae import __version__
 from ssdvae.config import EngineSettings, StreamSettings
-from ssdvae.data.events import Document, document_to_record
+from ssdvae.data.events import SLOTS, Document, Slots, document_to_record
 from ssdvae.data.readers import Skipped, guess_format, read_documents
 from ssdvae.data.readers.jsonl import filled_lines, parse_line
 from ssdvae.data.readers.official import frame_file
@@ -229,30 +229,30 @@ Found = Document | tuple[Path, int, str]
 """A document, or the line that it stands on: to make a document of it is work to be shared."""
 
 
-def document_files(source: Path, format: str | None) -> Files:
+def document_files(source: Path, format: str | None, slots: Slots = SLOTS) -> Files:
     """A file of documents in any format, or a folder of shards."""
     names = list_shards(source) or [source]
     beside = [frame_file(name) for name in names if _format(name, format) == "official"]
-    return Files(names, [*names, *beside], [source], partial(_documents, format=format))
+    return Files(names, [*names, *beside], [source], partial(_documents, format=format, slots=slots))
 
 
 def _format(path: Path, format: str | None) -> str:
     return format or guess_format(path)
 
 
-def _documents(files: Sequence[Path], report: Report, format: str | None) -> Iterator[Task]:
+def _documents(files: Sequence[Path], report: Report, format: str | None, slots: Slots) -> Iterator[Task]:
     skip = None if report is stop_at_first_error else report
     for path in files:
         if _format(path, format) == "jsonl":
             for number, text in filled_lines(path, report):
                 yield f"{path}, line {number}", (path, number, text)
         else:
-            for document in read_documents(path, format, skip):
+            for document in read_documents(path, format, skip, slots):
                 yield f"{path}, document {document.id!r}", document
 
 
-def found_document(found: Found) -> Document:
-    return found if isinstance(found, Document) else parse_line(*found)
+def found_document(found: Found, slots: Slots = SLOTS) -> Document:
+    return found if isinstance(found, Document) else parse_line(*found, slots)
 
 
 # One file.

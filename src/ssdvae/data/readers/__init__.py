@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from ssdvae.data.events import Document
+from ssdvae.data.events import SLOTS, Document, Slots
 from ssdvae.data.readers.jsonl import read_jsonl, write_jsonl
 from ssdvae.data.readers.official import read_official
 from ssdvae.data.readers.tabular import read_csv, read_parquet
@@ -24,7 +24,7 @@ __all__ = ["READERS", "Reader", "Report", "Skipped", "guess_format", "read_docum
 class Reader(Protocol):
     """Documents one after another; whatever can be passed over is told to ``report`` first."""
 
-    def __call__(self, path: Path, report: Report) -> Iterator[Document]: ...
+    def __call__(self, path: Path, report: Report, slots: Slots) -> Iterator[Document]: ...
 
 
 READERS: dict[str, Reader] = {
@@ -89,7 +89,7 @@ def guess_format(path: AnyPath) -> str:
 
 
 def read_documents(
-    path: AnyPath, format: str | None = None, skip_bad: Report | None = None
+    path: AnyPath, format: str | None = None, skip_bad: Report | None = None, slots: Slots = SLOTS
 ) -> Iterator[Document]:
     """The documents of a file, or of the shards of a folder.
 
@@ -102,4 +102,4 @@ def read_documents(
         if choice not in READERS:
             raise UserError(f"no format {choice!r}; there are: {', '.join(READERS)}")
     readers = zip(files, choices, strict=True)
-    return chain.from_iterable(READERS[choice](file, report) for file, choice in readers)
+    return chain.from_iterable(READERS[choice](file, report, slots) for file, choice in readers)
