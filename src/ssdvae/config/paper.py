@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from ssdvae.config.data import EngineSettings
 from ssdvae.config.evaluation import EvaluateSettings
 from ssdvae.config.presets import PRESETS
-from ssdvae.config.settings import Settings, setting
+from ssdvae.config.settings import setting
 from ssdvae.config.training import TrainSettings
 
 REPRODUCED = (
@@ -44,7 +45,7 @@ events is measured on them."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproduceSettings(Settings):
+class ReproduceSettings(EngineSettings):
     """Which cells of the paper's tables are made, and how many at a time."""
 
     topic: ClassVar[str] = "experiments"
@@ -74,7 +75,12 @@ class ReproduceSettings(Settings):
         "CSV file with the figures of runs that were made elsewhere, as tables/cells.csv has them: these are "
         "not made again",
     )
-    jobs: int = setting(0, "runs at a time; 0 for one per GPU or, without a GPU, per core", at_least=0)
+    jobs: int = setting(
+        0,
+        "runs at a time; 0 for one per GPU or, without a GPU, per core",
+        at_least=0,
+        topic="processes",
+    )
 
     @property
     def versions(self) -> tuple[Version, ...]:
@@ -96,6 +102,7 @@ class ReproduceSettings(Settings):
         return {name or Path(path).stem: Path(path) for name, _, path in pairs}
 
     def check_relations(self) -> None:
+        super().check_relations()
         self._require("scale", self.scale in PRESETS, f"one of {', '.join(PRESETS)}")
         try:
             right = all(0 <= value <= 1 for value in self.observed)

@@ -22,11 +22,9 @@ from ssdvae.files import atomic_write, check_exists, translate_os_errors
 from ssdvae.paper.grid import Cell
 from ssdvae.paper.job import Job
 from ssdvae.paper.measured import CORPUS, CellFigure, cell_figures
+from ssdvae.training.train import HARMLESS
 
 HEAD = ("cell", "made_with", "data", "figure", "value", "mark")
-
-HARMLESS = ("recipe", "preset", "save_minutes", "record_steps", "tensorboard")
-"""Settings of a run that change nothing of what it learns: a recipe and a size do it by the others."""
 
 WHAT = ("split", "tasks", "cloze", "events")
 """Settings of a measurement that say what is measured, and not how; the split has its file's fingerprint."""
