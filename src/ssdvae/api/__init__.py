@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ssdvae.api.data import annotate, extract, import_documents, prepare, tickets, world
+    from ssdvae.api.exchange import to_dataset
     from ssdvae.api.looking import explain, generate, infer, infer_file, unknown_words, write_report
     from ssdvae.api.measuring import benchmark, check, evaluate, scores
     from ssdvae.api.paper import reproduce
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 WHERE = {
     "ssdvae.api.data": ("world", "tickets", "import_documents", "extract", "annotate", "prepare"),
+    "ssdvae.api.exchange": ("to_dataset",),
     "ssdvae.api.training": ("demo", "train", "resume", "load"),
     "ssdvae.api.measuring": ("evaluate", "scores", "benchmark", "check"),
     "ssdvae.api.looking": ("explain", "infer", "infer_file", "generate", "unknown_words", "write_report"),
@@ -58,6 +60,7 @@ __all__ = [
     "resume",
     "scores",
     "tickets",
+    "to_dataset",
     "train",
     "unknown_words",
     "world",

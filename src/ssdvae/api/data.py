@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ssdvae.api.exchange import dataset_files, is_dataset
 from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.config import AnnotateSettings, EngineSettings, ExtractSettings, PrepareSettings, Split
 from ssdvae.data import prepare as preparing
@@ -166,7 +167,7 @@ def annotate(
 
 @with_settings(PrepareSettings, EngineSettings)
 def prepare(
-    sources: AnyPath | Mapping[Split, AnyPath],
+    sources: Any,
     out: AnyPath,
     *,
     preset: str | None = None,
@@ -177,6 +178,8 @@ def prepare(
 ) -> Corpus:
     """Make a corpus folder from one file of documents, or from ``{"train": …, "valid": …, "test": …}``.
 
+    A `datasets.Dataset` may stand for a file, and a `datasets.DatasetDict` for one each: a row is a document.
+
     >>> corpus = ssdvae.prepare("events.jsonl", "corpus", preset="tiny", events=5)
 
     ``preset`` is a named size (tiny, small, paper), which gives other defaults to the settings. ``format`` is
@@ -185,6 +188,11 @@ def prepare(
     the work on JSON lines and on shards; in a script, call it under ``if __name__ == "__main__"``, or with
     ``jobs=1``.
     """
+    if is_dataset(sources):
+        # Read several times, as files are.
+        with dataset_files(sources) as written:
+            given: dict[str, Any] = {"preset": preset, "skip_bad": skip_bad, "progress": progress, **settings}
+            return prepare(written, out, format="jsonl", **given)
     files: Path | dict[Split, Path] = (
         {split: Path(path) for split, path in sources.items()}
         if isinstance(sources, Mapping)

@@ -12,7 +12,7 @@ from ssdvae.answers.generate import Script, generate
 from ssdvae.answers.infer import InferredDocument, InferredEvent, infer_documents
 from ssdvae.config import GenerateSettings
 from ssdvae.data.corpus import Corpus, Documents
-from ssdvae.data.events import MISSING, Document, Event
+from ssdvae.data.events import MISSING, Document
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.evaluation.attention import AttentionSummary
 from ssdvae.models.base import EventModel
@@ -37,19 +37,6 @@ def legible(corpus: Corpus, documents: Documents, count: int) -> NDArray[np.int6
     )
     alone = documents.lengths < 2
     return np.sort(np.lexsort((np.arange(len(documents)), unknown, alone))[:count])
-
-
-def to_documents(corpus: Corpus, documents: Documents) -> list[Document]:
-    """Documents in words: a rare word is the unknown one, as the model sees it."""
-
-    def event(tokens: Sequence[int], frame: int) -> Event:
-        words = [corpus.vocabulary.name(word) for word in tokens]
-        return Event.of_words(words, corpus.frames.name(frame) if frame >= 0 else None)
-
-    return [
-        Document(str(id), tuple(map(event, documents.tokens[part].tolist(), documents.frames[part].tolist())))
-        for id, part in zip(documents.ids.to_pylist(), documents.parts(), strict=True)
-    ]
 
 
 def readings(model: EventModel, explanation: Explanation, shown: Sequence[Document]) -> Html:

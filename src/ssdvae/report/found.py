@@ -9,9 +9,10 @@ import numpy as np
 
 from ssdvae.analysis.explain import Explanation, explain
 from ssdvae.config import ReportSettings
+from ssdvae.data.named import to_documents
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
-from ssdvae.report.documents import legible, readings, scripts, to_documents
+from ssdvae.report.documents import legible, readings, scripts
 from ssdvae.report.frames import frame_table, strongest_links, verb_table
 from ssdvae.report.html import Html, Section, absent, join
 from ssdvae.report.runs import Reported

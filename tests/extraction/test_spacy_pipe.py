@@ -1,0 +1,78 @@
+"""The component for spaCy finds what `extract` and `infer` find, alone, in a stream, and after being saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from spacy.tokens import DocBin
+
+import ssdvae
+from ssdvae.errors import UserError
+from tests.toys import toy_model
+
+TEXTS = ["The police arrested a man. He left.", "", "She met him in Paris.", "The storm hit the town."]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model") / "toy"
+    toy_model("ssdvae").save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def nlp(spacy_model: Path, model: Path) -> Any:
+    pipeline = spacy.load(spacy_model)
+    pipeline.add_pipe("ssdvae", config={"model": str(model)})
+    return pipeline
+
+
+def records(nlp: Any, texts: list[str] = TEXTS) -> list[Any]:
+    return [nlp(text)._.events for text in texts]
+
+
+def test_it_finds_what_extract_and_infer_find(
+    nlp: Any, spacy_model: Path, model: Path, tmp_path: Path
+) -> None:
+    for number, text in enumerate(TEXTS):
+        (tmp_path / f"{number}.txt").write_text(text)
+    events = tmp_path / "events.jsonl"
+    ssdvae.extract(tmp_path, events, spacy_model=str(spacy_model), jobs=1, progress=False)
+    inferred = {d.id: d.to_record()["events"] for d in ssdvae.infer(model, events, progress=False)}
+    found = {f"{number}.txt": record for number, record in enumerate(records(nlp))}
+    assert any(found.values())
+    assert {name: found[name] for name in inferred} == inferred
+
+
+def test_a_stream_is_the_texts_one_by_one(nlp: Any) -> None:
+    assert [doc._.events for doc in nlp.pipe(TEXTS, batch_size=3)] == records(nlp)
+
+
+def test_an_event_says_where_its_verb_stands(nlp: Any) -> None:
+    doc = nlp(TEXTS[0])
+    for event in doc._.events:
+        start, end = event["origin"]["span"]
+        assert doc.text[start:end].lower() == event["verb"].partition("_")[0]
+
+
+def test_it_is_saved_with_the_pipeline(nlp: Any, tmp_path: Path) -> None:
+    nlp.to_disk(tmp_path / "pipeline")
+    assert records(spacy.load(tmp_path / "pipeline")) == records(nlp)
+    blank = spacy.blank("en").from_config(nlp.config)
+    assert records(blank.from_bytes(nlp.to_bytes())) == records(nlp)
+
+
+def test_documents_keep_their_events(nlp: Any) -> None:
+    kept = DocBin(store_user_data=True, docs=list(nlp.pipe(TEXTS)))
+    again = DocBin(store_user_data=True).from_bytes(kept.to_bytes())
+    assert [doc._.events for doc in again.get_docs(nlp.vocab)] == records(nlp)
+
+
+def test_without_a_model_it_says_how_to_name_one(spacy_model: Path) -> None:
+    pipeline = spacy.load(spacy_model)
+    pipeline.add_pipe("ssdvae")
+    with pytest.raises(UserError, match="has no model"):
+        pipeline("She left.")

@@ -1,0 +1,50 @@
+"""Corpora as datasets of Hugging Face, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ssdvae
+from ssdvae.errors import UserError
+
+datasets = pytest.importorskip("datasets")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> ssdvae.Corpus:
+    folder = tmp_path_factory.mktemp("exchange")
+    ssdvae.world(folder / "events.jsonl", documents=60, progress=False)
+    return ssdvae.prepare(
+        folder / "events.jsonl", folder / "corpus", valid_share=0.2, test_share=0.2, jobs=1, progress=False
+    )
+
+
+def test_a_dataset_made_from_a_corpus_makes_that_corpus(corpus: ssdvae.Corpus, tmp_path: Path) -> None:
+    dataset = ssdvae.to_dataset(corpus)
+    again = ssdvae.prepare(dataset, tmp_path / "again", jobs=1, progress=False)
+    for split in ("train", "valid", "test"):
+        one, other = corpus.split(split), again.split(split)
+        assert dataset[split].num_rows == len(one)
+        assert one.ids.to_pylist() == other.ids.to_pylist()
+        words = [
+            [c.vocabulary.name(w) for w in d.tokens.flatten()] for c, d in ((corpus, one), (again, other))
+        ]
+        assert words[0] == words[1]
+        assert np.array_equal(one.lengths, other.lengths)
+
+
+def test_one_dataset_is_split_by_the_names_of_its_documents(corpus: ssdvae.Corpus, tmp_path: Path) -> None:
+    whole = datasets.concatenate_datasets(list(ssdvae.to_dataset(corpus).values()))
+    again = ssdvae.prepare(whole, tmp_path / "again", valid_share=0.2, test_share=0.2, jobs=1, progress=False)
+    assert again.split("valid").ids.to_pylist() == corpus.split("valid").ids.to_pylist()
+
+
+def test_other_columns_and_splits_are_refused_in_words(tmp_path: Path) -> None:
+    rows = datasets.Dataset.from_list([{"text": "a"}])
+    with pytest.raises(UserError, match="no column 'events'; it has: text"):
+        ssdvae.prepare(rows, tmp_path / "a", progress=False)
+    with pytest.raises(UserError, match="no split 'dev'"):
+        ssdvae.prepare(datasets.DatasetDict({"dev": rows}), tmp_path / "b", progress=False)
