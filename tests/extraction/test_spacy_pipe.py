@@ -1,4 +1,4 @@
-"""The component for spaCy finds what `extract` and `infer` find: alone, in a stream, and after being saved."""
+"""The component for spaCy finds what `extract` and `infer` find: alone, in a stream, and after saving."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ssdvae
+from ssdvae.data.documents import Documents
 from ssdvae.errors import UserError
 
 datasets = pytest.importorskip("datasets")
@@ -22,6 +23,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> ssdvae.Corpus:
     )
 
 
+def named(corpus: ssdvae.Corpus, documents: Documents) -> list[str]:
+    return [corpus.vocabulary.name(word) for word in documents.tokens.flatten().tolist()]
+
+
 def test_a_dataset_made_from_a_corpus_makes_that_corpus(corpus: ssdvae.Corpus, tmp_path: Path) -> None:
     dataset = ssdvae.to_dataset(corpus)
     again = ssdvae.prepare(dataset, tmp_path / "again", jobs=1, progress=False)
@@ -29,10 +34,7 @@ def test_a_dataset_made_from_a_corpus_makes_that_corpus(corpus: ssdvae.Corpus, t
         one, other = corpus.split(split), again.split(split)
         assert dataset[split].num_rows == len(one)
         assert one.ids.to_pylist() == other.ids.to_pylist()
-        words = [
-            [c.vocabulary.name(w) for w in d.tokens.flatten()] for c, d in ((corpus, one), (again, other))
-        ]
-        assert words[0] == words[1]
+        assert named(corpus, one) == named(again, other)
         assert np.array_equal(one.lengths, other.lengths)
 
 
