@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ import ssdvae
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import write_jsonl
 
-SIZES = {"hidden": 8, "embedding": 8, "layers": 1, "epochs": 1, "batch": 40, "progress": False}
+SIZES: dict[str, Any] = {"hidden": 8, "embedding": 8, "layers": 1, "epochs": 1, "progress": False}
 STEPS = {"opened": "Start", "asked": "Work", "fixed": "Work", "closed": "End"}
 
 

@@ -107,7 +107,7 @@ class Encoder(nn.Module):
         """tanh(h_m) of each event that was read, if ``guide`` is ``aligned``; else of none."""
         if not self.aligned:
             return hidden[:, :0]
-        heads = hidden.unflatten(1, (mask.shape[1], -1))[:, :, 0]
+        heads = hidden.view(*mask.shape, -1, hidden.shape[-1])[:, :, 0]
         return heads.masked_fill(~mask[..., None], 0).tanh()
 
     def flops(self, documents: int, events: int, slots: int) -> int:
