@@ -155,7 +155,29 @@ class DocumentVectorSettings(WordPredictionSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SSDVAESettings(LatentSettings, DocumentVectorSettings, OptionalRoleSettings):
+class FrameFindingSettings(ModelSettings):
+    """Those of the models that may have frames which no label names."""
+
+    topic: ClassVar[str] = "unnamed frames"
+
+    unnamed_frames: int = setting(
+        0,
+        "frames beside those of the corpus that no label names and the model finds by itself",
+        at_least=0,
+        at_most=100_000,
+    )
+    unnamed_start: float = setting(
+        0.5,
+        "fraction of the training in which an event that no label covers has the class that counting gives "
+        "it; then unnamed frames are latent",
+        at_least=0,
+        at_most=1,
+        training_only=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SSDVAESettings(LatentSettings, DocumentVectorSettings, OptionalRoleSettings, FrameFindingSettings):
     model: ClassVar[str] = "ssdvae"
     topic: ClassVar[str] = "SSDVAE"
 
@@ -254,7 +276,7 @@ class RNNLMRoleSettings(LanguageModelSettings, DocumentVectorSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannerSettings(LanguageModelSettings, OptionalRoleSettings):
+class PlannerSettings(LanguageModelSettings, OptionalRoleSettings, FrameFindingSettings):
     model: ClassVar[str] = "planner"
     topic: ClassVar[str] = "planner"
 
