@@ -208,10 +208,17 @@ class SSDVAESettings(LatentSettings, DocumentVectorSettings, OptionalRoleSetting
         "soft",
         "gradient estimator of the frames: Gumbel-Softmax, straight-through Gumbel-Softmax, or ReinMax",
     )
-    guide: Literal["attention", "aligned"] = setting(
+    guide: Literal["attention", "aligned", "local"] = setting(
         "attention",
         "what links frames and words: attention alone; or, aligned, also a direct connection between each "
-        "frame and the words of its event",
+        "frame and the words of its event; or, local, that connection alone, for documents of any length",
+    )
+    surroundings: float = setting(
+        0.0,
+        "fraction of the training steps in which the encoder reads each document between the end of another "
+        "and the beginning of a third, so that it need not begin where a text begins; for --guide local",
+        at_least=0,
+        at_most=1,
     )
 
 

@@ -25,7 +25,8 @@ RECIPES: dict[str, dict[str, dict[str, Any]]] = {
         },
         "ssdvae": {
             "roles": True,
-            "guide": "aligned",
+            "guide": "local",
+            "surroundings": 0.3,
             "prior": "history",
             "objective": "bound",
             "estimator": "straight-through",

@@ -148,6 +148,11 @@ class EventModel(nn.Module, SavedModel):
         return False
 
     @property
+    def surroundings(self) -> int:
+        """How many events on each side of a document it may want to read in training."""
+        return 0
+
+    @property
     def needs_relations(self) -> bool:
         """Whether ``initialize_from_data`` wants the relations between frames."""
         return False

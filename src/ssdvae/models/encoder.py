@@ -62,7 +62,9 @@ class Encoder(nn.Module):
         self.attention = Attention(hidden, settings.attention)
         self.w_out = nn.Linear(hidden, frames)
 
-    def read(self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B T h"]:
+    def read(
+        self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"], around: None = None
+    ) -> Float[Tensor, "B T h"]:
         """H, the states at the words."""
         hidden: Tensor = self.reader(inputs, mask)
         return hidden

@@ -27,9 +27,13 @@ from ssdvae.models.latent import (
     most_likely,
     training_sampler,
 )
+from ssdvae.models.local import LocalEncoder, Surroundings
 from ssdvae.models.plan import Plan, PlanRequest
 from ssdvae.models.prior import PRIORS, relations_between
 from ssdvae.models.recurrent import per_word
+
+AROUND = 3
+"""Events on each side of a document that the encoder reads with it, where it reads surroundings."""
 
 
 class SSDVAE(EventModel):
@@ -42,10 +46,11 @@ class SSDVAE(EventModel):
     def __init__(self, config: SSDVAESettings, vocabulary: Vocabulary, frames: Inventory) -> None:
         super().__init__(config, vocabulary, frames)
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)
-        self.encoder = Encoder(config, self.reader.width, len(frames))
+        local = config.guide == "local"
+        self.encoder = (LocalEncoder if local else Encoder)(config, self.reader.width, len(frames))
         prior = PRIORS[config.prior]
         self.decoder = GuidedDecoder(
-            config, self.reader, aligned=config.guide == "aligned", causal=prior.causal
+            config, self.reader, aligned=config.guide != "attention", causal=prior.causal, local=local
         )
         self.prior = prior.new(config, len(frames))
         self.document: DocumentVector | None = None
@@ -82,7 +87,7 @@ class SSDVAE(EventModel):
         """The objective, each of its terms the mean over S chains."""
         inputs, sampler = self.reader(batch.tokens), self.training_sampler
         read = batch.first(self._events_read(batch, noise))
-        states = self._read(inputs[:, : read.mask.shape[1]], read.mask)
+        states = self._read(inputs[:, : read.mask.shape[1]], read.mask, self._around(read, noise))
         request = PlanRequest(read, batch.observed, batch.mask, sampler, noise)
         chains = []
         for _ in range(self.config.samples):
@@ -101,9 +106,14 @@ class SSDVAE(EventModel):
         loss = elbo.loss(self.config, batch.words, progress, learned_prior=self.prior.learned)
         return Loss(loss, vars(elbo))
 
-    def _read(self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]) -> _States:
+    def _read(
+        self,
+        inputs: Float[Tensor, "B M 5 d"],
+        mask: Bool[Tensor, "B M"],
+        around: Surroundings | None = None,
+    ) -> _States:
         """What the encoder makes of events, and the document vector of that."""
-        hidden = self.encoder.read(inputs, mask)
+        hidden = self.encoder.read(inputs, mask, around)
         if self.document is None:
             return _States(hidden)
         return _States(hidden, *self.document(hidden, per_word(mask)))
@@ -153,6 +163,19 @@ class SSDVAE(EventModel):
         # One choice for the whole batch, which all processes draw alike.
         chance, place = torch.rand(2, generator=noise.generator).tolist()
         return 1 + int(place * (events - 1)) if chance < self.config.foresight else events
+
+    @property
+    def surroundings(self) -> int:
+        return AROUND if self.config.surroundings else 0
+
+    def _around(self, batch: Batch, noise: Noise) -> Surroundings | None:
+        """What the encoder reads around the documents of a batch, in the steps in which it does."""
+        if not self.training or batch.around is None:
+            return None
+        if torch.rand(1, generator=noise.generator).item() >= self.config.surroundings:
+            return None
+        known = batch.around[..., 0] >= 0
+        return Surroundings(self.reader(batch.around.clamp_min(0)), known)
 
     def plan(self, request: PlanRequest) -> Plan:
         states = self._read(self.reader(request.read.tokens), request.read.mask)
