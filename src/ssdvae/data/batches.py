@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -79,8 +79,8 @@ class Batch:
     def first(self, events: int) -> Batch:
         """The first events of each document; with what is around it only if these are all."""
         whole = events >= self.mask.shape[1]
-        parts = (self.tokens, self.frames, self.observed, self.mask)
-        return Batch(*(part[:, :events] for part in parts), self.around if whole else None)
+        without = replace(self, around=None).each(lambda part: part[:, :events])
+        return replace(without, around=self.around) if whole else without
 
     def to(self, device: torch.device | str) -> Batch:
         return self.each(lambda part: part.to(device))
@@ -90,8 +90,9 @@ class Batch:
         return self.each(lambda part: part[rows])
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        parts = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Batch(**{name: part if part is None else change(part) for name, part in parts.items()})
+        """The same with each of its parts changed, those that are there."""
+        parts = {f.name: part for f in fields(self) if (part := getattr(self, f.name)) is not None}
+        return replace(self, **{name: change(part) for name, part in parts.items()})
 
 
 def mask_frames(documents: Documents, observe: float, seed: int) -> NDArray[np.int32]:

@@ -123,7 +123,9 @@ class Documents:
         places = np.concatenate([from_end, np.broadcast_to(count, from_end.shape)], axis=1)
         neighbours = np.repeat(np.stack([before, after], axis=1), events, axis=1)
         there = (places >= 0) & (places < self.lengths[neighbours])
-        words = self.tokens[self.starts[neighbours] + places.clip(0, self.lengths[neighbours] - 1)]
+        words: NDArray[np.int32] = self.tokens[
+            self.starts[neighbours] + places.clip(0, self.lengths[neighbours] - 1)
+        ]
         words[~there] = -1
         return words
 

@@ -14,18 +14,11 @@ from torch import Tensor, nn
 
 from ssdvae.config import SSDVAESettings
 from ssdvae.models.attention import Looks, attend
-from ssdvae.models.encoder import Encoder
+from ssdvae.models.encoder import Encoder, Surroundings
 from ssdvae.models.flops import linear_flops
 from ssdvae.models.latent import Posterior
 from ssdvae.models.plan import PlanRequest
-from ssdvae.models.recurrent import full_precision, to_padded
-
-
-class Surroundings(NamedTuple):
-    """The events that stand around documents: as many before as after them, as far as there are so many."""
-
-    inputs: Float[Tensor, "B A S1 d"]
-    mask: Bool[Tensor, "B A"]
+from ssdvae.models.recurrent import full_precision
 
 
 class LocalEncoder(Encoder):
@@ -50,30 +43,15 @@ class LocalEncoder(Encoder):
         mask: Bool[Tensor, "B M"],
         around: Surroundings | None = None,
     ) -> Float[Tensor, "B T h"]:
-        """H, the states at the words; with what is ``around`` read before and after them."""
-        states = self.reader(inputs, mask) if around is None else self._read_between(inputs, mask, around)
-        hidden: Tensor = states + self.w_x(inputs[:, :, 1:]).flatten(1, 2)
-        return hidden
-
-    def _read_between(
-        self, inputs: Float[Tensor, "B M S1 d"], mask: Bool[Tensor, "B M"], around: Surroundings
-    ) -> Float[Tensor, "B T h"]:
-        half, events = around.mask.shape[1] // 2, mask.shape[1]
-        wide = torch.cat([around.inputs[:, :half], inputs, around.inputs[:, half:]], dim=1)
-        there = torch.cat([around.mask[:, :half], mask, around.mask[:, half:]], dim=1)
-        lengths = there.sum(1, keepdim=True)
-        # Moved together, with the padding behind; and afterwards back to where they were.
-        tight = torch.arange(int(lengths.max()), device=mask.device) < lengths
-        states = self.reader(to_padded(wide[there], tight), tight)
-        by_event = states.view(*tight.shape, -1, states.shape[-1])[tight]
-        return to_padded(by_event, there)[:, half : half + events].flatten(1, 2)
+        skipping: Tensor = self.w_x(inputs[:, :, 1:]).flatten(1, 2)
+        return super().read(inputs, mask, around) + skipping
 
     def forward(
         self,
         hidden: Float[Tensor, "B T h"],
         frame_embedding: Float[Tensor, "F e"],
         request: PlanRequest,
-        offsets: Float[Tensor, "B F"] | None = None,
+        offsets: Float[Tensor, "B #N F"] | None = None,
     ) -> Posterior:
         """Frames of the events that were read, all at once; then of the others, one after another."""
         read = request.read.mask
@@ -87,9 +65,9 @@ class LocalEncoder(Encoder):
             query = self.w_in(steps[-1].memory[:, -1:])
             joined = self._joined(query, states[:, -1:])
             steps.append(self._drawn(joined, query, frame_embedding, request, m, offsets))
-        parts = [torch.cat(part, dim=1) for part in zip(*steps, strict=True)]
-        looks = _looks(parts.pop(), states)
-        return Posterior(*parts, looks, request.mask)
+        drawn = _Drawn(*(torch.cat(part, dim=1) for part in zip(*steps, strict=True)))
+        looks = _looks(drawn.queries, states)
+        return Posterior(drawn.raw_logits, drawn.logits, drawn.sample, drawn.memory, looks, request.mask)
 
     def _joined(
         self, query: Float[Tensor, "B N h"], states: Float[Tensor, "B N S h"]
@@ -107,12 +85,13 @@ class LocalEncoder(Encoder):
         frame_embedding: Float[Tensor, "F e"],
         request: PlanRequest,
         first: int,
-        offsets: Float[Tensor, "B F"] | None,
+        offsets: Float[Tensor, "B #N F"] | None,
     ) -> _Drawn:
         """Frames of some events, from event ``first`` on."""
         raw_logits = full_precision(self.w_out(joined))
         if offsets is not None:
-            raw_logits = raw_logits + offsets[:, None]
+            own = slice(first, first + joined.shape[1]) if offsets.shape[1] > 1 else slice(None)
+            raw_logits = raw_logits + offsets[:, own]
         logits = self.inject(raw_logits, request.observed[:, first : first + joined.shape[1]])
         sample = request.sampler(logits, request.noise)
         return _Drawn(raw_logits, logits, sample, sample.to(frame_embedding.dtype) @ frame_embedding, queries)

@@ -53,6 +53,7 @@ class Planner(EventModel):
         observed: Int[Tensor, "N M"],
         relations: Sequence[Mapping[str, Any]],
         lexicon: Int[Tensor, "P 2"] | None = None,
+        lemmas: Int[Tensor, " V"] | None = None,
     ) -> None:
         seen = observed >= 0
         if seen.any() or lexicon is not None:

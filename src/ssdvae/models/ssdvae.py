@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ssdvae.config import SSDVAESettings
 from ssdvae.data.batches import Batch, Noise
@@ -16,7 +17,7 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
 from ssdvae.models.decoder import DecoderState, GuidedDecoder
 from ssdvae.models.document import DocumentVector
-from ssdvae.models.encoder import Encoder
+from ssdvae.models.encoder import Encoder, Surroundings
 from ssdvae.models.latent import (
     Elbo,
     Posterior,
@@ -27,8 +28,9 @@ from ssdvae.models.latent import (
     most_likely,
     training_sampler,
 )
-from ssdvae.models.local import LocalEncoder, Surroundings
+from ssdvae.models.local import LocalEncoder
 from ssdvae.models.plan import Plan, PlanRequest
+from ssdvae.models.preference import Preference
 from ssdvae.models.prior import PRIORS, relations_between
 from ssdvae.models.recurrent import per_word
 
@@ -53,11 +55,16 @@ class SSDVAE(EventModel):
             config, self.reader, aligned=config.guide != "attention", causal=prior.causal, local=local
         )
         self.prior = prior.new(config, len(frames))
+        self.preference = Preference(len(vocabulary), len(frames)) if config.preference else None
         self.document: DocumentVector | None = None
         if config.document_vector:
             self.document = DocumentVector(
                 2 * config.hidden, config.document_vector, len(frames), len(vocabulary)
             )
+
+    @property
+    def reads_any_length(self) -> bool:
+        return self.config.guide == "local"
 
     @property
     def latent_shape(self) -> tuple[int, int]:
@@ -116,10 +123,19 @@ class SSDVAE(EventModel):
         hidden = self.encoder.read(inputs, mask, around)
         if self.document is None:
             return _States(hidden)
-        return _States(hidden, *self.document(hidden, per_word(mask)))
+        frames, words = self.document(hidden, per_word(mask))
+        return _States(hidden, frames[:, None], words)
 
     def _chain(self, states: _States, request: PlanRequest) -> Posterior:
-        chain: Posterior = self.encoder(states.hidden, self.frame_embedding, request, states.frame_offsets)
+        offsets = states.frame_offsets
+        if self.preference is not None:
+            heads, own = request.read.tokens[..., 0], request.read.observed if self.training else None
+            known = self.preference.for_encoder(heads, own)
+            # Nothing is known of the heads of events that were not read.
+            unread = request.mask.shape[1] - known.shape[1]
+            known = functional.pad(known, (0, 0, 0, unread))
+            offsets = known if offsets is None else known + offsets
+        chain: Posterior = self.encoder(states.hidden, self.frame_embedding, request, offsets)
         return chain
 
     def _score(
@@ -147,8 +163,18 @@ class SSDVAE(EventModel):
         observed: Int[Tensor, "N M"],
         relations: Sequence[Mapping[str, Any]],
         lexicon: Int[Tensor, "P 2"] | None = None,
+        lemmas: Int[Tensor, " V"] | None = None,
     ) -> None:
         self.prior.initialize_from_data(observed, relations_between(relations, self.frames))
+        if self.preference is not None:
+            seen = observed >= 0
+            unknown = self.vocabulary.unknown
+            self.preference.initialize_from_data(heads[seen], observed[seen], unknown, lexicon, lemmas)
+
+    def head_offsets(self, plan: Plan, mask: Bool[Tensor, "B M"]) -> Float[Tensor, "N V"] | None:
+        if self.preference is None or plan.weights is None:
+            return None
+        return self.preference.for_decoder(plan.weights[:, plan.event : plan.event + mask.shape[1]][mask])
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
         drawn = self.encoder.flops(documents, events) + self.word_decoder.flops(documents, events, events)
@@ -200,6 +226,7 @@ class SSDVAE(EventModel):
             vectors=torch.cat([plan.vectors, new.vectors], dim=1),
             mask=torch.cat([plan.mask, new.mask], dim=1),
             frames=torch.cat([plan.frames, new.frames], dim=1),
+            weights=None if plan.weights is None else torch.cat([plan.weights, sample[:, None]], dim=1),
         )
 
     def transitions(self) -> Float[Tensor, "F F"] | None:
@@ -209,7 +236,7 @@ class SSDVAE(EventModel):
     def _plan_of(self, sample: Float[Tensor, "B M F"]) -> Plan:
         vectors = sample.to(self.frame_embedding.dtype) @ self.frame_embedding
         mask = torch.ones(sample.shape[:2], dtype=torch.bool, device=sample.device)
-        return Plan(vectors, mask, sample.argmax(-1))
+        return Plan(vectors, mask, sample.argmax(-1), weights=sample)
 
     def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
         """From p(w | f) p(f) / q(f | w) with hard chains f ~ q(f | w)."""
@@ -255,7 +282,8 @@ class SSDVAE(EventModel):
 
     @staticmethod
     def _plan(posterior: Posterior, states: _States) -> Plan:
-        return Plan(posterior.memory, posterior.mask, posterior.frame, word_offsets=states.word_offsets)
+        memory, offsets = posterior.memory, states.word_offsets
+        return Plan(memory, posterior.mask, posterior.frame, word_offsets=offsets, weights=posterior.sample)
 
 
 @dataclass(frozen=True)
@@ -263,7 +291,7 @@ class _States:
     """What was read of some events: the states at their words, and what a document vector adds."""
 
     hidden: Float[Tensor, "B T h"]
-    frame_offsets: Float[Tensor, "B F"] | None = None
+    frame_offsets: Float[Tensor, "B 1 F"] | None = None
     word_offsets: Float[Tensor, "B V"] | None = None
 
 
