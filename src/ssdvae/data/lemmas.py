@@ -19,6 +19,11 @@ from ssdvae.shapes import check_shape
 LEMMAS = "lemmas.json"
 
 
+def one_word(lemma: str) -> str:
+    """A lemma as the head of an event: ``act up`` is ``act_up``."""
+    return "_".join(lemma.split())
+
+
 def commonest_lemmas(counted: Counter[tuple[str, str]], words: Inventory) -> dict[str, str]:
     """The lemma that each word of an inventory has most often; of equals, the first by spelling."""
     best: dict[str, str] = {}

@@ -18,7 +18,7 @@ from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.cloze import ClozeBuilder, write_cloze
 from ssdvae.data.corpus import SCHEMA, Corpus, write_manifest
 from ssdvae.data.events import SLOTS, Document, Event, Words, folded
-from ssdvae.data.lemmas import LEMMAS, commonest_lemmas, save_lemmas
+from ssdvae.data.lemmas import LEMMAS, commonest_lemmas, one_word, save_lemmas
 from ssdvae.data.source import Found, Source, split_of
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
@@ -64,7 +64,10 @@ def _usable(document: Document, settings: PrepareSettings, frames: Inventory | N
 
 
 def words_of(event: Event, settings: PrepareSettings) -> Words:
-    return folded(event.words) if settings.lowercase else event.words
+    words = event.words
+    if settings.lemmas and event.lemma is not None:
+        words = (one_word(event.lemma), *words[1:])
+    return folded(words) if settings.lowercase else words
 
 
 class _Passes:
