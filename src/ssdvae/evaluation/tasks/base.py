@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Floor:
+    """Another score of the same measurement, that a figure is to be held against."""
+
+    score: str
+    title: str
+
+
+@dataclass(frozen=True)
 class Figure:
     """One number that a task gives, and how it is shown."""
 
@@ -35,6 +43,7 @@ class Figure:
     paper: str | None = None  # the paper's table that has it
     compared: bool = True  # whether `reproduce` has a column for it
     headline: str | None = None  # its name at the top of the page; None for a figure that is not shown there
+    floor: Floor | None = None  # what no model is needed for
     note: str | None = None  # what it says, in a few words
     marked_by: str | None = None  # the score that tells, by 1, that the figure is to be marked
 
@@ -48,7 +57,7 @@ class Figure:
 
     def headline_text(self, value: float) -> str:
         """As it is shown by itself."""
-        return f"{value:.1%}" if self.share else self.text(value)
+        return f"{100 * value:.1f}\N{NO-BREAK SPACE}%" if self.share else self.text(value)
 
 
 @dataclass(frozen=True)
