@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ssdvae.config import SSDVAESettings
+from ssdvae.config import SLOTS, Slots, SSDVAESettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
@@ -45,8 +45,10 @@ class SSDVAE(EventModel):
     infers_frames = True
     infers_with_attention = True
 
-    def __init__(self, config: SSDVAESettings, vocabulary: Vocabulary, frames: Inventory) -> None:
-        super().__init__(config, vocabulary, frames)
+    def __init__(
+        self, config: SSDVAESettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+    ) -> None:
+        super().__init__(config, vocabulary, frames, slots)
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)
         local = config.guide == "local"
         self.encoder = (LocalEncoder if local else Encoder)(config, self.reader.width, len(frames))
