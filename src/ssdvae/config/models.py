@@ -227,6 +227,12 @@ class SSDVAESettings(LatentSettings, DocumentVectorSettings, LexiconSettings, Op
         "what links frames and words: attention alone; or, aligned, also a direct connection between each "
         "frame and the words of its event; or, local, that connection alone, for documents of any length",
     )
+    word_dropout: float = setting(
+        0.0,
+        "probability that the encoder reads nothing in the place of a word, in training; 0 in the paper",
+        at_least=0,
+        below=1,
+    )
     preference: bool = setting(
         False,
         "prefer the frames that a head (or another form of its lemma) was observed with in training, or has "

@@ -95,5 +95,8 @@ class Preference(nn.Module):
 
     def for_decoder(self, weights: Float[Tensor, "*N F"]) -> Float[Tensor, "*N V"]:
         """What each word has to gain as the head of an event, by the weight of each frame."""
-        words = torch.arange(len(self.table), device=weights.device)
-        return self.decoder_strength * (weights @ self.of(words).to(weights.dtype).T)
+        # Most words are no heads, or none that is known: s is 0 there.
+        known = (self.counts.sum(1) > 0).nonzero()[:, 0]
+        scores = self.decoder_strength * (weights @ self.of(known).to(weights.dtype).T)
+        everywhere = scores.new_zeros(*scores.shape[:-1], len(self.table))
+        return everywhere.index_copy(-1, known, scores)

@@ -96,7 +96,8 @@ class SSDVAE(EventModel):
         """The objective, each of its terms the mean over S chains."""
         inputs, sampler = self.reader(batch.tokens), self.training_sampler
         read = batch.first(self._events_read(batch, noise))
-        states = self._read(inputs[:, : read.mask.shape[1]], read.mask, self._around(read, noise))
+        seen = self._with_gaps(inputs[:, : read.mask.shape[1]], noise)
+        states = self._read(seen, read.mask, self._around(read, noise))
         request = PlanRequest(read, batch.observed, batch.mask, sampler, noise)
         chains = []
         for _ in range(self.config.samples):
@@ -191,6 +192,13 @@ class SSDVAE(EventModel):
         # One choice for the whole batch, which all processes draw alike.
         chance, place = torch.rand(2, generator=noise.generator).tolist()
         return 1 + int(place * (events - 1)) if chance < self.config.foresight else events
+
+    def _with_gaps(self, inputs: Float[Tensor, "B M S1 d"], noise: Noise) -> Float[Tensor, "B M S1 d"]:
+        """What the encoder reads in training: some words are not there."""
+        rate = self.config.word_dropout
+        if not self.training or not rate:
+            return inputs
+        return inputs * (noise.uniform(*inputs.shape[1:3], device=inputs.device) >= rate)[..., None]
 
     @property
     def surroundings(self) -> int:
