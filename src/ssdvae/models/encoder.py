@@ -101,7 +101,7 @@ class Encoder(nn.Module):
         hidden: Float[Tensor, "B T h"],
         frame_embedding: Float[Tensor, "F e"],
         request: PlanRequest,
-        offsets: Float[Tensor, "B #N F"] | None = None,
+        offsets: Float[Tensor, "B O F"] | None = None,
     ) -> Posterior:
         """Draw one chain of frames, after reading events whose states are ``hidden``.
 

@@ -51,7 +51,7 @@ class LocalEncoder(Encoder):
         hidden: Float[Tensor, "B T h"],
         frame_embedding: Float[Tensor, "F e"],
         request: PlanRequest,
-        offsets: Float[Tensor, "B #N F"] | None = None,
+        offsets: Float[Tensor, "B O F"] | None = None,
     ) -> Posterior:
         """Frames of the events that were read, all at once; then of the others, one after another."""
         read = request.read.mask
@@ -85,7 +85,7 @@ class LocalEncoder(Encoder):
         frame_embedding: Float[Tensor, "F e"],
         request: PlanRequest,
         first: int,
-        offsets: Float[Tensor, "B #N F"] | None,
+        offsets: Float[Tensor, "B O F"] | None,
     ) -> _Drawn:
         """Frames of some events, from event ``first`` on."""
         raw_logits = full_precision(self.w_out(joined))
