@@ -54,6 +54,7 @@ TRAIN = TrainSettings.chosen(
         "recipe": "guided",
         "model": "planner",
         "mixture": "event",
+        "past_vector": 64,
         "embedding": 64,
         "hidden": 128,
         "layers": 1,
