@@ -68,8 +68,8 @@ TRAIN = TrainSettings.chosen(
 EVALUATE = EvaluateSettings(split="test", bound_samples=1, cloze_seeds=2, scripts=500)
 
 PAPER = {"ppl_bound": 12.71, "frame_accuracy": 0.942, "cloze_nll": 0.937}
-"""Of the paper's recipe, recorded, since that takes too long to show: an SSDVAE twice as wide, of the first five
-events of 144,013 documents. docs/results.md has the commands ("Four models on storyworld")."""
+"""Of the paper's recipe, recorded, since that takes too long to show: an SSDVAE twice as wide, of the first
+five events of 144,013 documents. docs/results.md has the commands ("Four models on storyworld")."""
 
 
 @dataclass(frozen=True)
