@@ -39,7 +39,7 @@ class LocalEncoder(Encoder):
 
     def read(
         self,
-        inputs: Float[Tensor, "B M S1 d"],
+        inputs: Float[Tensor, "B M P d"],
         mask: Bool[Tensor, "B M"],
         around: Surroundings | None = None,
     ) -> Float[Tensor, "B T h"]:
@@ -96,11 +96,11 @@ class LocalEncoder(Encoder):
         sample = request.sampler(logits, request.noise)
         return _Drawn(raw_logits, logits, sample, sample.to(frame_embedding.dtype) @ frame_embedding, queries)
 
-    def flops(self, documents: int, events: int) -> int:
+    def flops(self, documents: int, events: int, slots: int) -> int:
         frames, hidden = self.w_out.out_features, self.w_in.in_features
         layers = (self.first, self.w_in, self.w_out)
-        each = sum(linear_flops(layer, 1) for layer in layers) + self.attention.flops(1, 4)
-        each += 4 * linear_flops(self.w_x, 1) + 2 * frames * hidden
+        each = sum(linear_flops(layer, 1) for layer in layers) + self.attention.flops(1, slots)
+        each += slots * linear_flops(self.w_x, 1) + 2 * frames * hidden
         return documents * events * each
 
 

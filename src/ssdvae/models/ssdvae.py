@@ -119,7 +119,7 @@ class SSDVAE(EventModel):
 
     def _read(
         self,
-        inputs: Float[Tensor, "B M 5 d"],
+        inputs: Float[Tensor, "B M P d"],
         mask: Bool[Tensor, "B M"],
         around: Surroundings | None = None,
     ) -> _States:
@@ -127,7 +127,7 @@ class SSDVAE(EventModel):
         hidden = self.encoder.read(inputs, mask, around)
         if self.document is None:
             return _States(hidden)
-        frames, words = self.document(hidden, per_word(mask))
+        frames, words = self.document(hidden, per_word(mask, hidden))
         return _States(hidden, frames[:, None], words)
 
     def _chain(self, states: _States, request: PlanRequest) -> Posterior:
@@ -147,7 +147,7 @@ class SSDVAE(EventModel):
         batch: Batch,
         states: _States,
         posterior: Posterior,
-        inputs: Float[Tensor, "B M 5 d"],
+        inputs: Float[Tensor, "B M P d"],
         noise: Noise | None = None,
     ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B M F"]]:
         """log p(w | f) of each event, and log p(f_m | before) of all frames there."""
@@ -185,9 +185,10 @@ class SSDVAE(EventModel):
         return self.preference.for_decoder(plan.weights[:, plan.event : plan.event + mask.shape[1]][mask])
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
-        drawn = self.encoder.flops(documents, events) + self.word_decoder.flops(documents, events, events)
+        size = (documents, events, len(self.slots))
+        drawn = self.encoder.flops(*size) + self.word_decoder.flops(documents, events, events)
         vector = 0 if self.document is None else self.document.flops(documents)
-        return self.encoder.reader.flops(documents, events) + vector + chains * drawn
+        return self.encoder.reader.flops(*size) + vector + chains * drawn
 
     def _events_read(self, batch: Batch, noise: Noise) -> int:
         """How many events the encoder reads: all of them, but for the steps that train its foresight."""
@@ -198,7 +199,7 @@ class SSDVAE(EventModel):
         chance, place = torch.rand(2, generator=noise.generator).tolist()
         return 1 + int(place * (events - 1)) if chance < self.config.foresight else events
 
-    def _with_gaps(self, inputs: Float[Tensor, "B M S1 d"], noise: Noise) -> Float[Tensor, "B M S1 d"]:
+    def _with_gaps(self, inputs: Float[Tensor, "B M P d"], noise: Noise) -> Float[Tensor, "B M P d"]:
         """What the encoder reads in training: some words are not there."""
         rate = self.config.word_dropout
         if not self.training or not rate:

@@ -240,9 +240,8 @@ class _Training:
         # Cut as `evaluate` cuts them.
         self.valid: Documents = corpus.split("valid").first(reading.measured)
         longest = self.documents.longest
-        refuse_if_too_large(
-            settings, len(corpus.vocabulary), len(corpus.frames), len(self.documents), longest
-        )
+        words, frames, slots = len(corpus.vocabulary), len(corpus.frames), len(corpus.slots)
+        refuse_if_too_large(settings, words, frames, len(self.documents), longest, slots)
         self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors, corpus.slots)
         self.model.reading = replace(reading, longest=longest)
         self._say_what_is_read(whole, reading)
@@ -309,7 +308,7 @@ class _Training:
         if self.model.infers_frames:
             self.say(
                 "frames: share of the known ones that are inferred (by head: what the commonest known frame "
-                "of the verb has);\ninformation: nats that a frame says of its event, 0 if nothing"
+                "of the head has);\ninformation: nats that a frame says of its event, 0 if nothing"
             )
         clock = time.monotonic() - state.seconds
         saved = time.monotonic()
