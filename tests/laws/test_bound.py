@@ -77,9 +77,7 @@ def test_one_sample_estimates_the_exact_elbo_and_many_reach_the_likelihood(model
     log_p, log_q = every_chain(model, document)
     elbo, likelihood = (log_q.exp() * (log_p - log_q)).sum(), log_p.logsumexp(0)
     draws = 4000
-    copies = Batch(
-        *(getattr(document, n).expand(draws, *getattr(document, n).shape[1:]) for n in vars(document))
-    )
+    copies = document.each(lambda part: part.expand(draws, *part.shape[1:]))
     single = model.bounds(copies, 1, noise(draws))[0]
     assert abs(single.mean() - elbo) < 4 * single.std() / draws**0.5
     # The importance-weighted estimate lies between the two, and its gap shrinks with the samples.
