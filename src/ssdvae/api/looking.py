@@ -14,13 +14,14 @@ from ssdvae.answers import infer as inference
 from ssdvae.api.data import json_lines, paths
 from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.api.training import as_model, corpus_of
-from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
+from ssdvae.config import ExplainSettings, ExploreSettings, GenerateSettings, InferSettings, ReportSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, to_document, to_event
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.data.readers.typed import read_typed
-from ssdvae.errors import Malformed, UserError, shorten
+from ssdvae.errors import Malformed, UserError, not_installed, shorten
+from ssdvae.files import check_exists
 from ssdvae.models.base import EventModel
 from ssdvae.paper.figures import published_figures
 from ssdvae.progress import SILENT, Progress, resolve, track
@@ -180,3 +181,23 @@ def _and_say(
     """The same documents; after the last one, what was skipped."""
     yield from inferred
     log.info(str(skipped))
+
+
+@with_settings(ExploreSettings)
+def explore(runs: AnyPath | Sequence[AnyPath], *, documents: AnyPath | None = None, **settings: Any) -> None:
+    """Talk to models in the browser, until interrupted; the same answers are a REST API.
+
+    >>> ssdvae.explore("runs/first")
+
+    ``documents`` are a corpus folder or a file of documents to look at, by default each run's own corpus.
+    """
+    chosen = ExploreSettings.exactly(settings)
+    try:
+        from ssdvae.app import server
+    except ModuleNotFoundError as error:
+        raise not_installed(str(error.name), "app", "the explorer") from error
+    file = None if documents is None else Path(documents)
+    if file is not None:
+        check_exists(file)
+    models = [(folder, as_model(folder)) for folder in paths(runs)]
+    server.serve(server.explored(models, file, chosen), chosen)
