@@ -24,7 +24,7 @@ EVENTS = ["chased ann dog", "caught bob", "tried eve cat"]
 
 
 def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]) -> None:
-    documents = [EVENTS, EVENTS[:1], [{"verb": "met", "subj": "ann"}]]
+    documents: list[Any] = [EVENTS, EVENTS[:1], [{"verb": "met", "subj": "ann"}]]
     expected = [d.to_record() for d in api.infer(runs[0], documents)]
     found = served.ask("/api/infer", {"documents": documents}).json["documents"]
     for mine, theirs in zip(found, expected, strict=True):
@@ -33,8 +33,8 @@ def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]
             assert a["probability"] == pytest.approx(b["probability"], abs=1e-5)
     asked = {"events": EVENTS[:1], "length": 2, "scripts": 2}
     scripts = served.ask("/api/generate", asked).json["scripts"]
-    theirs = api.generate(runs[0], EVENTS[:1], events=2, scripts=2)
-    assert [s["log_prob"] for s in scripts] == pytest.approx([s.log_prob for s in theirs], abs=1e-4)
+    written = api.generate(runs[0], EVENTS[:1], events=2, scripts=2)
+    assert [s["log_prob"] for s in scripts] == pytest.approx([s.log_prob for s in written], abs=1e-4)
 
 
 def test_many_at_once_get_what_they_would_get_alone(served: Served) -> None:

@@ -17,8 +17,8 @@ ORDER = [
     *("world", "tickets", "extract", "annotate", "import", "prepare", "train", "evaluate", "scores"),
     *("explain", "infer", "generate", "report", "check", "benchmark"),
 ]
-# Hours, or minutes: their flags are looked at, and tests of their own run them in small.
-TOO_LONG = {"demo", "reproduce"}
+# Hours, or minutes, or until one stops them: their flags are looked at, and tests of their own run them in small.
+TOO_LONG = {"demo", "explore", "reproduce"}
 
 
 def words_of(example: str) -> tuple[list[str], str]:

@@ -10,7 +10,7 @@ from ssdvae.errors import UserError
 from ssdvae.report.documents import reading
 from ssdvae.report.frames import chips, frame_table, neighbours
 from ssdvae.report.graph import walk
-from ssdvae.report.html import Html, absent, breakable, join, percent, tag
+from ssdvae.report.html import Html, absent, breakable, join, tag
 
 WORDS, AROUND, SHOWN = 20, 7, 3
 
@@ -107,6 +107,3 @@ def _word(found: Explanation, state: State, word: str) -> Html:
         except UserError as error:
             parts.append(absent(f"{error}."))
     return join(parts) if parts else absent(f"No frame and no word is called “{word}”.")
-
-
-__all__ = ["frames", "percent"]

@@ -74,7 +74,7 @@ class Library:
                 f"{self.model.config.model} infers no frames: there is nothing to show of documents"
             )
         if self.file is not None:
-            return islice(read_documents(self.file), self.settings.sample)
+            return islice(read_documents(self.file, slots=self.model.slots), self.settings.sample)
         if self.corpus is None:
             return iter(())
         split = self.corpus.split(self.settings.split)

@@ -10,7 +10,6 @@ from ssdvae.app.explorer import Continuation, Explorer
 from ssdvae.app.library import Filter
 from ssdvae.app.wire import GenerateRequest, InferRequest, Limits
 from ssdvae.config import GenerateSettings
-from ssdvae.data.events import SLOTS
 from ssdvae.errors import UserError
 from ssdvae.records import to_json
 from ssdvae.report.frames import neighbours
@@ -32,7 +31,7 @@ def routes(explorer: Explorer, limits: Limits) -> APIRouter:
                 {
                     "run": of.name,
                     "model": of.model.config.model,
-                    "slots": list(SLOTS),
+                    "slots": list(of.model.slots),
                     "words": len(of.model.vocabulary),
                     "frames": list(of.model.frames.names),
                     "documents": of.library.name,
@@ -43,15 +42,17 @@ def routes(explorer: Explorer, limits: Limits) -> APIRouter:
 
     @api.post("/infer", summary="The frame of each event, with its probability")
     async def infer(asked: InferRequest) -> Response:
-        documents = limits.documents(asked.documents)
-        found = await explorer.infer(explorer.find(asked.run), documents, observe=asked.observe_frames)
+        of = explorer.find(asked.run)
+        documents = limits.documents(asked.documents, of.model.slots)
+        found = await explorer.infer(of, documents, observe=asked.observe_frames)
         return answer({"documents": [document.to_record() for document in found]})
 
     @api.post("/generate", summary="Scripts that begin with some events")
     async def generate(asked: GenerateRequest) -> Response:
-        goal = Continuation(limits.events(asked.events), tuple(asked.frames))
+        of = explorer.find(asked.run)
+        goal = Continuation(limits.events(asked.events, of.model.slots), tuple(asked.frames))
         settings = GenerateSettings(events=asked.length, scripts=asked.scripts, seed=asked.seed)
-        scripts = await explorer.generate(explorer.find(asked.run), goal, settings)
+        scripts = await explorer.generate(of, goal, settings)
         return answer({"scripts": [script.to_record() for script in scripts]})
 
     @api.get("/frames/{frame}", summary="What comes before and after a frame, with shares")

@@ -60,7 +60,7 @@ def explored(
         corpus, file = None, documents
         if documents is not None and documents.is_dir():
             corpus, file = Corpus(documents), None
-            corpus.check_names(model.vocabulary, model.frames)
+            corpus.check_names(model.vocabulary, model.frames, model.slots)
         elif documents is None:
             corpus = _own_corpus(folder, model)
         found.append(Explored(name, model, Library(model, settings, corpus, file)))
@@ -71,7 +71,7 @@ def _own_corpus(folder: Path, model: EventModel) -> Corpus | None:
     """That which a run was trained on, if it is still there."""
     try:
         corpus = Corpus(Run(folder).config()[0])
-        corpus.check_names(model.vocabulary, model.frames)
+        corpus.check_names(model.vocabulary, model.frames, model.slots)
     except UserError as error:
         log.info(f"{folder}: no documents are shown: {error}")
         return None

@@ -126,9 +126,9 @@ def problem_part(error: str | None) -> Html:
     return part("problem", tag("p", error, class_="problem", role="alert") if error else None)
 
 
-def editor(state: State, of: Explored, answers: Sequence[Html | None], slots: Sequence[str]) -> Html:
+def editor(state: State, of: Explored, answers: Sequence[Html | None]) -> Html:
     """The events, each in a box, with what there is to say of it; the last box is for the next one."""
-    rows = []
+    slots, rows = of.model.slots, []
     for place, line in enumerate((*state.lines, Line())):
         answer = answers[place] if place < len(answers) else None
         number = place + 1

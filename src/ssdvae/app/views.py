@@ -21,11 +21,11 @@ from ssdvae.app.shell import (
 )
 from ssdvae.app.wire import Limits
 from ssdvae.config import GenerateSettings
-from ssdvae.data.events import MISSING, SLOTS, Document, Event, event_to_record
+from ssdvae.data.events import MISSING, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
 from ssdvae.records import to_json
 from ssdvae.report.documents import event_belief, event_words, reading, script_article
-from ssdvae.report.html import Html, absent, breakable, percent, tag
+from ssdvae.report.html import Html, absent, breakable, tag
 
 EXAMPLE = ("arrested police suspect in", "charged he murder with")
 SUGGESTED, PAGE = 8, 10
@@ -40,11 +40,11 @@ async def read(explorer: Explorer, limits: Limits, state: State) -> str:
     of = explorer.find(state.run)
     error, found = None, None
     try:
-        events = limits.typed(line.text for line in state.given)
+        events = limits.typed((line.text for line in state.given), of.model.slots)
         told = [line.frame.strip() for line in state.given]
         for name in filter(None, told):
             of.model.frames.find(name, "frame")
-        events = tuple(replace(event, frame=frame or None) for event, frame in zip(events, told, strict=True))
+        events = tuple(e.changed(frame=frame or None) for e, frame in zip(events, told, strict=True))
         if events:
             (found,) = await explorer.infer(of, [Document("typed", events)], observe=any(told))
     except UserError as wrong:
@@ -65,7 +65,7 @@ async def read(explorer: Explorer, limits: Limits, state: State) -> str:
                 "form",
                 choose_model(explorer, of),
                 problem_part(error),
-                editor(state, of, _beliefs(state, found), SLOTS),
+                editor(state, of, _beliefs(state, found)),
                 part("summary", _summary(found)),
                 tag("p", tag("button", "Read"), " ", _onward(state), class_="actions"),
                 action="/read",
@@ -80,7 +80,8 @@ def _beliefs(state: State, found: InferredDocument | None) -> list[Html | None]:
     """What there is to say of each line, empty lines included."""
     if found is None:
         return []
-    words = [word for inferred in found.events for word in inferred.event.words]
+    width = len(found.slots)
+    words = [word for inferred in found.events for word in inferred.event.padded(width)]
     answers: list[Html | None] = []
     place = 0
     for line in state.lines:
@@ -89,8 +90,8 @@ def _beliefs(state: State, found: InferredDocument | None) -> list[Html | None]:
             continue
         inferred = found.events[place]
         # What was told is no truth to be held against.
-        shown = replace(inferred, event=replace(inferred.event, frame=None))
-        answers.append(Html("").join([event_words(shown, place), event_belief(shown, words)]))
+        shown = replace(inferred, event=inferred.event.changed(frame=None))
+        answers.append(Html("").join([event_words(shown, place, words, width), event_belief(shown, words)]))
         place += 1
     return answers
 
@@ -98,7 +99,7 @@ def _beliefs(state: State, found: InferredDocument | None) -> list[Html | None]:
 def _summary(found: InferredDocument | None) -> Html | None:
     if found is None or not found.events:
         return None
-    words = sum(len(inferred.event.words) for inferred in found.events)
+    words = len(found.slots) * len(found.events)
     unknown = (
         f" {found.unknown_words} of {words} words are unknown to the model, and read as one and the same."
         if found.unknown_words
@@ -115,9 +116,10 @@ def _onward(state: State) -> Html:
 async def next_event(explorer: Explorer, limits: Limits, state: State) -> str:
     of = explorer.find(state.run)
     pin, seed = state.rest.get("pin", "").strip(), _number(state.rest.get("seed"), 1)
-    error, suggested, written = None, [], []
+    events: tuple[Event, ...] = ()
+    error, suggested, written = None, list[Script](), list[Script]()
     try:
-        events = limits.typed(line.text for line in state.given)
+        events = limits.typed((line.text for line in state.given), of.model.slots)
         if events:
             goal = Continuation(events, (pin or None,) if pin else ())
             one = GenerateSettings(method="beam", beam=SUGGESTED, scripts=SUGGESTED, events=1)
@@ -138,7 +140,7 @@ async def next_event(explorer: Explorer, limits: Limits, state: State) -> str:
                 "form",
                 choose_model(explorer, of),
                 problem_part(error),
-                editor(state, of, [], SLOTS),
+                editor(state, of, []),
                 tag(
                     "p",
                     tag(
@@ -163,7 +165,7 @@ async def next_event(explorer: Explorer, limits: Limits, state: State) -> str:
                 if suggested
                 else None,
                 tag("div", *map(script_article, written), class_="scripts") if written else None,
-                _copied(events if not error else (), written) if suggested else None,
+                _copied(events, written, of.model.slots) if suggested else None,
             ),
         ],
     )
@@ -185,11 +187,11 @@ def _suggestions(state: State, pin: str, scripts: Sequence[Script]) -> Html | No
     )
 
 
-def _copied(events: Sequence[Event], written: Sequence[Script]) -> Html:
+def _copied(events: Sequence[Event], written: Sequence[Script], slots: Slots) -> Html:
     """The script and its continuations as JSON lines, to be copied."""
     scripts = [[e.event for e in script.events] for script in written] or [list(events)]
     lines = "\n".join(
-        to_json({"id": str(n), "events": [event_to_record(e) for e in script]}, ensure_ascii=False)
+        to_json({"id": str(n), "events": [event_to_record(e, slots) for e in script]}, ensure_ascii=False)
         for n, script in enumerate(scripts, start=1)
     )
     box = tag("textarea", lines, readonly=True, rows=3, id="jsonl", aria_label="The script as JSON lines")
@@ -209,7 +211,7 @@ async def documents(explorer: Explorer, limits: Limits, state: State) -> str:
     of = explorer.find(state.run)
     wanted = Filter(state.rest.get("frame", "").strip(), state.rest.get("words", "").strip())
     page = max(1, _number(state.rest.get("page"), 1))
-    error, found = None, []
+    error, found = None, list[InferredDocument]()
     if of.library.name is None:
         content = [_no_documents()]
     else:
@@ -282,6 +284,3 @@ def _found(state: State, found: Sequence[InferredDocument], page: int) -> list[H
     moves += [("More", page + 1)] if end < len(found) else []
     links = (tag("a", name, href=address("documents", *here, ("page", str(to)))) for name, to in moves)
     return [*parts, tag("p", Html(" ").join(links), class_="actions")]
-
-
-__all__ = ["documents", "next_event", "percent", "read"]

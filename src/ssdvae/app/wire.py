@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from ssdvae.config import ExploreSettings
-from ssdvae.data.events import Document, Event, event_from_text, to_document, to_event
+from ssdvae.data.events import Document, Event, Slots, to_document, to_event
 from ssdvae.errors import Malformed, UserError
 
 
@@ -48,31 +48,30 @@ class Limits:
     def __init__(self, settings: ExploreSettings) -> None:
         self.settings = settings
 
-    def documents(self, given: Iterable[Any]) -> list[Document]:
+    def documents(self, given: Iterable[Any], slots: Slots) -> list[Document]:
         """Documents in any form that the API takes."""
         try:
-            found = [to_document(document, str(number)) for number, document in enumerate(given, start=1)]
+            found = [
+                to_document(document, str(number), slots) for number, document in enumerate(given, start=1)
+            ]
         except Malformed as error:
             raise UserError(str(error)) from error
         self._check(found)
         return found
 
-    def events(self, given: Sequence[Any]) -> tuple[Event, ...]:
+    def events(self, given: Sequence[Any], slots: Slots) -> tuple[Event, ...]:
         try:
-            found = tuple(map(to_event, given))
+            found = tuple([to_event(event, slots) for event in given])
         except Malformed as error:
             raise UserError(str(error)) from error
         self._check([Document("", found)])
         return found
 
-    def typed(self, lines: Iterable[str]) -> tuple[Event, ...]:
+    def typed(self, lines: Iterable[str], slots: Slots) -> tuple[Event, ...]:
         """Events as a person types them."""
-        return self.events([line for line in lines if line.strip()])
+        return self.events([line for line in lines if line.strip()], slots)
 
     def _check(self, documents: Sequence[Document]) -> None:
         total, most = sum(len(document.events) for document in documents), self.settings.max_events
         if total > most:
             raise UserError(f"found {total:,} events in one request, expected {most:,} at most")
-
-
-__all__ = ["Asked", "Documents", "GenerateRequest", "InferRequest", "Limits", "event_from_text"]

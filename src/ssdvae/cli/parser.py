@@ -12,6 +12,9 @@ from jsonargparse import ArgumentParser, DefaultHelpFormatter
 
 from ssdvae.errors import UserError
 
+FORMER = {"--tensorboard": "it has become --track tensorboard"}
+"""Flags of earlier versions."""
+
 
 class _HelpFormatter(DefaultHelpFormatter):
     """One that leaves the lines of the examples as they are."""
@@ -51,7 +54,7 @@ class Parser(ArgumentParser):
     def finish(self) -> None:
         """A usage of one line (the flags are listed anyway), and what all commands have at the end."""
         actions = [action for action in self._actions if action.dest != "help"]
-        several = {"+": "{0} [{0} ...]", "?": "[{0}]"}
+        several = {"+": "{0} [{0} ...]", "*": "[{0} ...]", "?": "[{0}]"}
         words = [several.get(str(a.nargs), "{0}").format(a.dest) for a in actions if not a.option_strings]
         words += [
             f"{a.option_strings[0]} {a.dest.upper()}" for a in actions if a.option_strings and a.required
@@ -75,7 +78,7 @@ class Parser(ArgumentParser):
         """What a flag, or a key of a --config file, that does not exist may stand for."""
         flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
         if wrong := re.search(r"[Uu]nrecognized arguments: .*?(--[\w-]+)", message):
-            return did_you_mean(wrong[1], flags)
+            return FORMER.get(wrong[1]) or did_you_mean(wrong[1], flags)
         if wrong := re.search(r"""(?:[Kk]ey|[Oo]ption|[Gg]roup)\s+['"](\w+)['"]""", message):
             return did_you_mean(wrong[1], [flag[2:].replace("-", "_") for flag in flags])
         return None

@@ -16,6 +16,7 @@ from ssdvae.config.analysis import (
 from ssdvae.config.data import (
     SPLITS,
     AnnotateSettings,
+    EngineSettings,
     ExtractSettings,
     PrepareSettings,
     Split,
@@ -42,6 +43,7 @@ from ssdvae.config.paper import MEASURED_ALIKE, REPRODUCED, TRAINED_ALIKE, Repro
 from ssdvae.config.presets import PRESETS, Counts, preset
 from ssdvae.config.recipes import RECIPES
 from ssdvae.config.settings import Bounds, Setting, Settings, setting
+from ssdvae.config.slots import SLOTS, Slots, slots_of_text
 from ssdvae.config.training import EVAL_BATCH, TRAIN_DEFAULTS, BenchmarkSettings, TrainSettings
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "PRESETS",
     "RECIPES",
     "REPRODUCED",
+    "SLOTS",
     "SPLITS",
     "TRAINED_ALIKE",
     "TRAIN_DEFAULTS",
@@ -60,6 +63,7 @@ __all__ = [
     "Bounds",
     "ClassifierSettings",
     "Counts",
+    "EngineSettings",
     "EvaluateSettings",
     "ExplainSettings",
     "ExploreSettings",
@@ -81,6 +85,7 @@ __all__ = [
     "SSDVAESettings",
     "Setting",
     "Settings",
+    "Slots",
     "Split",
     "StreamSettings",
     "TrainSettings",
@@ -88,4 +93,5 @@ __all__ = [
     "cores",
     "preset",
     "setting",
+    "slots_of_text",
 ]

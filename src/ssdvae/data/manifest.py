@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from ssdvae.config import SPLITS, PrepareSettings
+from ssdvae.config.slots import SLOTS, checked_slots
 from ssdvae.errors import DataError, Malformed, UserError, shorten
 from ssdvae.records import read_json
 from ssdvae.shapes import check_shape
@@ -41,7 +42,7 @@ class Splits(TypedDict):
     test: SplitCounts
 
 
-class ClozeCounts(TypedDict):
+class ItemCounts(TypedDict):
     valid: int
     test: int
 
@@ -66,8 +67,11 @@ class _Always(TypedDict):
 class Manifest(_Always, total=False):
     """What stands in a manifest; older ones have no more than the above."""
 
-    cloze: ClozeCounts
+    cloze: ItemCounts
+    masked: ItemCounts
+    order: ItemCounts
     bytes: dict[str, int]
+    slots: list[str]
 
 
 def read_manifest(path: Path, formats: Sequence[int]) -> Manifest:
@@ -82,6 +86,7 @@ def read_manifest(path: Path, formats: Sequence[int]) -> Manifest:
         check_shape(manifest, Manifest)
         _check_counts(manifest)
         _check_fingerprints(manifest)
+        checked_slots(manifest.get("slots", SLOTS))
         settings = manifest["settings"]
         check_shape({name: settings.get(name) for name in _Needed.__annotations__}, _Needed, "settings")
         if manifest["format"] == 1:
@@ -107,8 +112,9 @@ def _check_counts(manifest: Manifest) -> None:
     """What is counted is counted from 0."""
     counts: dict[str, Any] = {"words": manifest["words"], "frames": manifest["frames"]}
     counts |= {f"bytes.{name}": count for name, count in manifest.get("bytes", {}).items()}
-    if (cloze := manifest.get("cloze")) is not None:
-        counts |= {f"cloze.{split}": count for split, count in cloze.items() if split in SPLITS}
+    made: Any = {kind: manifest[kind] for kind in ("cloze", "masked", "order") if kind in manifest}
+    for kind, items in made.items():
+        counts |= {f"{kind}.{split}": count for split, count in items.items() if split in SPLITS}
     for split in SPLITS:
         mine: Any = manifest["splits"][split]
         counts |= {
