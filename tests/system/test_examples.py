@@ -17,7 +17,7 @@ ORDER = [
     *("world", "tickets", "extract", "annotate", "import", "prepare", "train", "evaluate", "scores"),
     *("explain", "infer", "generate", "report", "check", "benchmark"),
 ]
-# Hours, or minutes, or until one stops them: their flags are looked at, and tests of their own run them in small.
+# Hours, minutes, or until one stops them: their flags are looked at, and tests of their own run them.
 TOO_LONG = {"demo", "explore", "reproduce"}
 
 
