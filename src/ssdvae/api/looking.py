@@ -17,6 +17,7 @@ from ssdvae.api.training import as_model, corpus_of
 from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, to_document, to_event
+from ssdvae.data.groups import read_groups
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.data.readers.typed import read_typed
@@ -40,17 +41,29 @@ def explain(
     progress: bool | Progress = True,
     **settings: Any,
 ) -> explaining.Explanation:
-    """Clusters, attention and chains of frames on one split, by default of the corpus of the run.
+    """What a model makes of one split, by default of the corpus of the run: words, frames and their chains.
 
-    >>> ssdvae.explain("runs/first").clusters.top_frames("arrested")
+    >>> ssdvae.explain("runs/first").beliefs.frames_of("arrested")
+    >>> ssdvae.explain("runs/first", before="Arrest").before.strongest()
+    >>> ssdvae.explain("runs/first", compare="groups.csv").comparison.found()
     """
     chosen = ExplainSettings.exactly(settings)
     corpus = corpus_of(run, corpus)
     model = as_model(run)
     corpus.check_names(model.vocabulary, model.frames)
     documents = corpus.split(chosen.split).first(model.reading.measured)
+    groups = None if chosen.compare is None else _groups(Path(chosen.compare), documents.ids.to_pylist())
     with resolve(progress).task("reading", len(documents)) as advance:
-        return explaining.explain(model, documents, chosen, advance)
+        return explaining.explain(model, documents, chosen, advance, groups)
+
+
+def _groups(path: Path, ids: Sequence[str]) -> list[str | None]:
+    """The group of each document; how many have none is said."""
+    known = read_groups(path)
+    groups = [known.get(id) for id in ids]
+    if without := groups.count(None):
+        log.info(f"{without:,} of {len(groups):,} documents are in no group of {path}")
+    return groups
 
 
 @with_settings(InferSettings)

@@ -132,7 +132,7 @@ def report(args: Namespace) -> None:
 COMMANDS = (
     Command(
         "explain",
-        "show what a model learned: clusters, attention, chains of frames",
+        "show what a model learned: words and frames, what comes before, who differs",
         "explain",
         explain_flags,
         explain,
