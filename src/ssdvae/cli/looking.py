@@ -132,7 +132,7 @@ def report(args: Namespace) -> None:
 COMMANDS = (
     Command(
         "explain",
-        "show what a model learned: words and frames, what comes before, who differs",
+        "show what a model learned: words and frames, causes, differences",
         "explain",
         explain_flags,
         explain,
