@@ -25,7 +25,9 @@ from ssdvae.paper import sweep as sweeping
 from ssdvae.paper.cells import Cells, duration
 from ssdvae.paper.grid import HAQAE, RNNLM, Cell
 from ssdvae.paper.job import Job
+from ssdvae.paper.places import environments
 from ssdvae.runs import Run
+from tests.clusters import three_machines
 from tests.shared import made_once
 
 SMALL = [
@@ -148,6 +150,23 @@ def test_a_sweep_that_is_killed_halfway_gives_the_same_tables(
 
 
 @pytest.mark.slow
+def test_a_sweep_on_a_cluster_that_loses_a_machine_gives_the_same_tables(
+    corpus: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray")
+    out = tmp_path / "out"
+    with three_machines(monkeypatch.setenv) as machines:
+        words = [*ALL, "--data", corpus, "--out", out]
+        process = start(*words, "--engine=ray", f"--address={machines.address}", "--jobs=3")
+        told(process, "started", 3)
+        wait_for(lambda: any(Run(run).checkpoint_path.exists() for run in (out / "runs").iterdir()), process)
+        machines.lose()
+        _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    assert tables(out) == tables(whole)
+
+
+@pytest.mark.slow
 def test_a_sweep_is_stopped_and_gone_on_with(corpus: Path, tmp_path: Path) -> None:
     """Cells end with the sweep, however it ends, and save first; two sweeps never share a folder."""
     out = tmp_path / "out"
@@ -190,7 +209,7 @@ def test_asking_again_makes_only_the_tables_anew(
     def no_cell(*_: object) -> None:
         raise AssertionError("a cell was started")
 
-    monkeypatch.setattr(sweeping, "_start", no_cell)
+    monkeypatch.setattr(sweeping, "_started", no_cell)
     runs = {p: p.read_bytes() for p in (copied / "runs").rglob("*") if p.is_file()}
     shutil.rmtree(copied / "tables")
     assert main(["reproduce", *ALL, "--data", str(corpus), "--out", str(copied)]) == 0
@@ -302,17 +321,17 @@ def _no_threads_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(sweeping, "cores", lambda: 8)
+    monkeypatch.setattr("ssdvae.paper.places.cores", lambda: 8)
 
 
 @pytest.mark.usefixtures("_no_threads_chosen")
 def test_cores_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sweeping.environments(0, 100) == [{"OMP_NUM_THREADS": "1"}] * 8
-    assert sweeping.environments(2, 100) == [{"OMP_NUM_THREADS": "4"}] * 2
-    assert sweeping.environments(0, 3) == [{"OMP_NUM_THREADS": "2"}] * 3
-    assert sweeping.environments(20, 100) == [{"OMP_NUM_THREADS": "1"}] * 20
+    assert environments(0, 100) == [{"OMP_NUM_THREADS": "1"}] * 8
+    assert environments(2, 100) == [{"OMP_NUM_THREADS": "4"}] * 2
+    assert environments(0, 3) == [{"OMP_NUM_THREADS": "2"}] * 3
+    assert environments(20, 100) == [{"OMP_NUM_THREADS": "1"}] * 20
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert sweeping.environments(2, 100) == [{"OMP_NUM_THREADS": "3"}] * 2
+    assert environments(2, 100) == [{"OMP_NUM_THREADS": "3"}] * 2
     assert cores() >= 1
 
 
@@ -322,7 +341,7 @@ def test_gpus_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
 
     def used(jobs: int, cells: int) -> list[str]:
-        return [place["CUDA_VISIBLE_DEVICES"] for place in sweeping.environments(jobs, cells)]
+        return [place["CUDA_VISIBLE_DEVICES"] for place in environments(jobs, cells)]
 
     assert used(0, 100) == ["0", "1"]
     assert used(3, 100) == ["0", "1", "0"]

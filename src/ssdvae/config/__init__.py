@@ -9,6 +9,7 @@ from ssdvae.config.analysis import ExplainSettings, GenerateSettings, InferSetti
 from ssdvae.config.data import (
     SPLITS,
     AnnotateSettings,
+    EngineSettings,
     ExtractSettings,
     PrepareSettings,
     Split,
@@ -54,6 +55,7 @@ __all__ = [
     "Bounds",
     "ClassifierSettings",
     "Counts",
+    "EngineSettings",
     "EvaluateSettings",
     "ExplainSettings",
     "ExtractSettings",

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from ssdvae.config.data import EngineSettings
 from ssdvae.config.evaluation import EvaluateSettings
 from ssdvae.config.presets import PRESETS
-from ssdvae.config.settings import Settings, setting
+from ssdvae.config.settings import setting
 from ssdvae.config.training import TrainSettings
 
 REPRODUCED = (
@@ -38,7 +39,7 @@ events is measured on them."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproduceSettings(Settings):
+class ReproduceSettings(EngineSettings):
     """Which cells of the paper's tables are made, and how many at a time."""
 
     topic: ClassVar[str] = "experiments"
@@ -58,7 +59,12 @@ class ReproduceSettings(Settings):
         "further cloze files in the public <TUP>/<DIST> format, as NAME=FILE, comma-separated; the paper's "
         "figures for the New York Times stand beside the one that is named nyt",
     )
-    jobs: int = setting(0, "runs at a time; 0 for one per GPU or, without a GPU, per core", at_least=0)
+    jobs: int = setting(
+        0,
+        "runs at a time; 0 for one per GPU or, without a GPU, per core",
+        at_least=0,
+        topic="processes",
+    )
 
     @property
     def observed(self) -> tuple[float, ...]:
@@ -76,6 +82,7 @@ class ReproduceSettings(Settings):
         return {name or Path(path).stem: Path(path) for name, _, path in pairs}
 
     def check_relations(self) -> None:
+        super().check_relations()
         self._require("scale", self.scale in PRESETS, f"one of {', '.join(PRESETS)}")
         try:
             right = all(0 <= value <= 1 for value in self.observed)

@@ -26,8 +26,9 @@ from ssdvae.paper.figures import SOURCE
 from ssdvae.paper.grid import Cell, grid, tables, targets
 from ssdvae.paper.job import Job, Wanted
 from ssdvae.paper.measured import read_measured
+from ssdvae.paper.places import open_places
 from ssdvae.paper.render import FORMATS, Table, html
-from ssdvae.paper.sweep import environments, exclusive_lock, sweep
+from ssdvae.paper.sweep import exclusive_lock, sweep
 from ssdvae.paper.tables import Context, all_tables
 from ssdvae.progress import SILENT, Progress
 from ssdvae.report.figures import learning_curves
@@ -36,11 +37,9 @@ from ssdvae.report.page import write_page
 from ssdvae.report.runs import read_runs
 from ssdvae.report.setup import data_table, runs_table
 from ssdvae.runs import Run
+from ssdvae.training.train import differing
 
 log = logging.getLogger(__name__)
-
-HARMLESS = ("recipe", "preset", "save_minutes", "record_steps", "tensorboard")
-"""Settings of a run that change nothing of what it learns: a recipe and a size do it by the others."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +92,10 @@ def reproduce(
         outcome = _Outcome(names, known, out, Context(settings, shared, corpus))
         failed: dict[Cell, str] = {}
         if left:
-            places = environments(settings.jobs, len(left))
-            state = Cells(left, [cell for cell in jobs if cell not in left], len(places))
-            failed = sweep(left, out / "logs", places, lock, state, outcome.write_tables, progress, watch)
+            with open_places(settings, len(left), lock) as (places, start):
+                state = Cells(left, [cell for cell in jobs if cell not in left], len(places))
+                after = outcome.write_tables
+                failed = sweep(left, out / "logs", places, start, state, after, progress, watch)
         result = outcome.write_tables()
         outcome.write_page(result)
     if failed:
@@ -166,22 +166,8 @@ def differences(job: Job) -> list[str]:
     run = Run(job.run)
     if not run.config_path.is_file():
         return []
-    _, made = run.config()
-    asked, there = job.training.to_dict(), made.to_dict()
-    if asked["embedding"] is None:
-        # Decided when the run begins: that of the vectors, or the default.
-        default = job.training.model_settings.word_width
-        asked["embedding"] = there["embedding"] if job.training.vectors else default
     corpus = Corpus(job.corpus)
-    for settings in (asked, there):
-        if (settings["events"] or 0) >= corpus.longest("train"):
-            settings["events"] = None  # it cuts nothing
-    # A run of another model may have other settings, too.
-    found = [
-        f"{name} is {_shown(there.get(name))} there and {_shown(asked.get(name))} here"
-        for name in dict.fromkeys((*there, *asked))
-        if name not in HARMLESS and _shown(there.get(name)) != _shown(asked.get(name))
-    ]
+    found = differing(job.training, run.config()[1], corpus.longest("train"))
     fingerprint = run.state().corpus
     if fingerprint and fingerprint != corpus.fingerprint:
         found.append("it was trained on another corpus")
@@ -195,11 +181,6 @@ def refuse_if_other(job: Job) -> None:
             f"{job.run} was made with other settings: {'; '.join(found)}\n"
             "ask for the same, choose another --out, or remove that folder"
         )
-
-
-def _shown(value: Any) -> str:
-    """Of a path, the name: a folder that was moved has the same vectors."""
-    return Path(value).name if isinstance(value, str) else str(value)
 
 
 @dataclass(frozen=True)
