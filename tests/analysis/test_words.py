@@ -30,7 +30,7 @@ def test_they_are_sums_over_what_infer_says(name: str, batch: int) -> None:
     # The frames that it infers, both of them, with their probabilities.
     for document in infer_documents(model, named_documents(documents, model)):
         for event in document.events:
-            word = event.event.words[0]
+            word = event.event.head
             times[word] += 1
             joint[word, event.frame] += event.probability
             assert event.runner_up is not None

@@ -18,7 +18,6 @@ from ssdvae.analysis.words import WordBeliefs, WordBeliefSums
 from ssdvae.answers.beliefs import frame_beliefs
 from ssdvae.config import ExplainSettings
 from ssdvae.data.corpus import Documents
-from ssdvae.data.events import SLOTS
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import UserError
 from ssdvae.evaluation.attention import AttentionSummary, AttentionSums
@@ -171,6 +170,6 @@ def slot_number(model: EventModel, slot: str | None) -> int:
     """The place of a slot by its name; the head by default."""
     if slot is None:
         return 0
-    if slot not in SLOTS:
-        raise UserError(f"--slot: found {slot!r}, expected one of {', '.join(SLOTS)}")
-    return SLOTS.index(slot)
+    if slot not in model.slots:
+        raise UserError(f"--slot: found {slot!r}, expected one of {', '.join(model.slots)}")
+    return model.slots.index(slot)

@@ -122,7 +122,7 @@ def head_entropy(documents: Iterable[Document]) -> float:
     heads: defaultdict[str | None, Counter[str]] = defaultdict(Counter)
     for document in documents:
         for event in document.events[1:]:
-            heads[event.frame][event.verb] += 1
+            heads[event.frame][event.head] += 1
     total = sum(counts.total() for counts in heads.values())
     nats = 0.0
     for counts in heads.values():
