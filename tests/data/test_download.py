@@ -92,9 +92,7 @@ def test_what_was_cut_off_goes_on_by_itself(server: Server, tmp_path: Path, rang
 def test_what_has_come_is_kept_for_the_next_time(server: Server, tmp_path: Path) -> None:
     server.cuts = [1000, 500, 250]
     path = tmp_path / "set.txt"
-    with pytest.raises(
-        UserError, match=r"cut off after 1,750 bytes(.|\n)*the same command goes on from there"
-    ):
+    with pytest.raises(UserError, match=r"cut off after 1,750 bytes(.|\n)*the same command goes on"):
         download(server.url, path, DIGEST)
     assert rest(tmp_path) == {".set.txt.part"}
     assert download(server.url, path, DIGEST)
@@ -149,9 +147,7 @@ def test_a_server_that_refuses_is_told(server: Server, tmp_path: Path, status: i
 
 
 def test_without_a_network_it_is_said_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(
-        UserError, match=r"cannot reach http://127.0.0.1:9/a(.|\n)*fetch it elsewhere, and put it at"
-    ):
+    with pytest.raises(UserError, match=r"cannot reach http://127.0.0.1:9/a(.|\n)*fetch it elsewhere, and"):
         download("http://127.0.0.1:9/a", tmp_path / "set.txt", DIGEST)
     with pytest.raises(UserError, match="expected an address in http or https"):
         download("file:///etc/passwd", tmp_path / "set.txt", DIGEST)

@@ -1,7 +1,7 @@
 """A file from the web: resumed where it was cut off, checked, and in its place only when it is whole.
 
-What has come so far is kept beside the file, as ``.NAME.part``; the next call goes on from there, if the server
-can (HTTP Range), and begins anew if it cannot.
+What has come so far is kept beside the file, as ``.NAME.part``; the next call goes on from there, if the
+server can (HTTP Range), and begins anew if it cannot.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def download(
 ) -> bool:
     """The file at ``path``, fetched if it is not there; returns whether it was fetched.
 
-    ``digest`` is its SHA-256, and ``size`` its number of bytes. Without a digest, only the size is checked, and
-    what was found is logged.
+    ``digest`` is its SHA-256, and ``size`` its number of bytes, where they are known. Without a digest, that
+    of what came is logged.
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise UserError(f"cannot fetch {url}: expected an address in http or https")
