@@ -35,9 +35,13 @@ RENAMED = {
     ("generate", "seed_event"): "seed_events",
 }
 # What another function does: `train --resume RUN` and `infer --out FILE`.
+<<<<<<< HEAD
 ELSEWHERE = {("train", "resume"): "resume", ("infer", "out"): "infer_file"} | {
     ("infer", name): "infer_file" for name in config.StreamSettings.names()
 }
+=======
+ELSEWHERE = {("train", "resume"): "resume", ("infer", "out"): "infer_file", ("data", "action"): "public_sets"}
+>>>>>>> tasks-next
 
 
 def parameters(name: str) -> dict[str, inspect.Parameter]:
