@@ -9,8 +9,7 @@ from jsonargparse import Namespace
 
 from ssdvae import api
 from ssdvae.cli.command import Command
-<<<<<<< HEAD
-from ssdvae.cli.console import say
+from ssdvae.cli.console import say, show
 from ssdvae.cli.flags import (
     add_further_settings,
     add_settings,
@@ -18,10 +17,6 @@ from ssdvae.cli.flags import (
     given_settings,
     input_format,
 )
-=======
-from ssdvae.cli.console import say, show
-from ssdvae.cli.flags import add_settings, add_sized_settings, given_settings, input_format
->>>>>>> tasks-next
 from ssdvae.cli.parser import Parser
 from ssdvae.config import SPLITS, AnnotateSettings, EngineSettings, ExtractSettings, PrepareSettings, Split
 from ssdvae.errors import UserError
