@@ -64,7 +64,7 @@ class Explanation:
             named = _named(settings.frames, self.attention.counts, self.attention.frames, settings)
             looks |= {frame: self.attention.of(frame) for frame in named}
             record["attention"] = {
-                name: {**asdict(look), "own_event": look.own_event, "verbs": look.verbs}
+                name: {**asdict(look), "own_event": look.own_event, "heads": look.heads}
                 for name, look in looks.items()
             }
         record["transitions"] = {
