@@ -218,14 +218,6 @@ def data(args: Namespace) -> None:
 
 COMMANDS = (
     Command(
-        "data",
-        "fetch public sets of the field: similarity, narrative cloze",
-        "get_data",
-        data_flags,
-        data,
-        ("ssdvae data list", "ssdvae data get similarity-hard nyt-cloze-valid --out sets"),
-    ),
-    Command(
         "world",
         "write documents of the embedded corpus, whose distribution is known",
         "world",
@@ -284,5 +276,13 @@ COMMANDS = (
             "ssdvae prepare events.jsonl --out corpus --preset tiny",
             "ssdvae prepare --train events.jsonl --test events.jsonl.gz --out splits",
         ),
+    ),
+    Command(
+        "data",
+        "fetch public sets of the field: similarity, narrative cloze",
+        "get_data",
+        data_flags,
+        data,
+        ("ssdvae data list", "ssdvae data get similarity-hard nyt-cloze-valid --out sets"),
     ),
 )
