@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
-import json
-from contextlib import suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from ssdvae.analysis.compare import Features, _Tested, compare
@@ -21,8 +14,7 @@ from ssdvae.analysis.features import FeatureCounts
 from ssdvae.answers.beliefs import frame_beliefs, infer_frames
 from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import collate
-from ssdvae.data.groups import read_groups
-from ssdvae.errors import DataError, UserError
+from ssdvae.errors import UserError
 from tests.toys import toy_documents, toy_model
 
 
@@ -119,51 +111,3 @@ def test_explain_answers_with_the_differences_alone() -> None:
     assert record.keys() == {"compare"}
     assert record["compare"]["groups"] == {"x": 10, "y": 10}
     assert all(0 < d["p"] <= 1 for d in record["compare"]["differences"])
-
-
-# The file of groups.
-
-NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1).map(str.strip)
-GROUPS = st.dictionaries(NAMES.filter(bool), NAMES.filter(bool), min_size=1, max_size=5)
-
-
-@given(GROUPS, st.sampled_from(["csv", "tsv", "jsonl"]))
-def test_groups_are_read_as_they_were_written(groups: dict[str, str], kind: str) -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder, f"a.{kind}")
-        with path.open("w", encoding="utf-8", newline="") as file:
-            if kind == "jsonl":
-                file.writelines(json.dumps({"id": i, "group": g}) + "\n" for i, g in groups.items())
-            else:
-                writer = csv.writer(file, delimiter="," if kind == "csv" else "\t")
-                writer.writerows([("group", "x", "id"), *((g, "", i) for i, g in groups.items())])
-        assert read_groups(path) == groups
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "match"),
-    [
-        ("a.csv", "id,group\na,b\na,c\n", "line 3: found the document 'a' in the groups 'b' and 'c'"),
-        ("a.csv", "name,kind,year\n", "line 1: found the columns name, kind, year, expected the columns id"),
-        ("a.csv", "id,group\na\n", "line 2: found 1 cells, expected at least 2"),
-        ("a.csv", "id,group\n", "found no documents"),
-        ("a.jsonl", '{"id": "a"}\n', "line 1: found {'id': 'a'}, expected"),
-        ("a.jsonl", "[]\n", "line 1: found"),
-        ("a.txt", "a b\n", "found a file of groups of an unknown kind, expected .csv"),
-    ],
-)
-def test_files_of_groups_that_are_wrong_are_named(
-    tmp_path: Path, name: str, content: str, match: str
-) -> None:
-    (tmp_path / name).write_text(content)
-    with pytest.raises(DataError, match=match):
-        read_groups(tmp_path / name)
-
-
-@given(st.binary(max_size=40), st.sampled_from(["a.csv", "a.jsonl"]))
-def test_any_bytes_are_read_or_refused_in_words(content: bytes, name: str) -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder, name)
-        path.write_bytes(b"id,group\n" * name.endswith("csv") + content)
-        with suppress(DataError):
-            read_groups(path)

@@ -19,7 +19,7 @@ from ssdvae.api.training import as_model, corpus_of
 from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings, StreamSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
-from ssdvae.data.groups import read_groups
+from ssdvae.data.groups import groups_of_sources, read_groups
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.data.readers.typed import read_typed
@@ -54,17 +54,21 @@ def explain(
     model = as_model(run)
     corpus.check_names(model.vocabulary, model.frames, model.slots)
     documents = corpus.split(chosen.split).first(model.reading.measured)
-    groups = None if chosen.compare is None else _groups(Path(chosen.compare), documents.ids.to_pylist())
+    groups = None if chosen.compare is None else _groups(chosen.compare, corpus, documents.ids.to_pylist())
     with resolve(progress).task("reading", len(documents)) as advance:
         return explaining.explain(model, documents, chosen, advance, groups)
 
 
-def _groups(path: Path, ids: Sequence[str]) -> list[str | None]:
-    """The group of each document; how many have none is said."""
-    known = read_groups(path)
+def _groups(where: str, corpus: Corpus, ids: Sequence[str]) -> list[str | None]:
+    """The group of each document, from a file or a column; how many have none is said."""
+    if Path(where).suffix:
+        known = read_groups(where)
+    else:
+        sources = [(Path(source["path"]), source["sha256"]) for source in corpus.manifest["sources"]]
+        known = groups_of_sources(sources, where)
     groups = [known.get(id) for id in ids]
     if without := groups.count(None):
-        log.info(f"{without:,} of {len(groups):,} documents are in no group of {path}")
+        log.info(f"{without:,} of {len(groups):,} documents are in no group of {where}")
     return groups
 
 

@@ -33,8 +33,9 @@ class ExplainSettings(Settings):
     )
     compare: str | None = setting(
         None,
-        "show only which frames, transitions and words differ between groups of documents: a file with the "
-        "group of each document (.csv, .tsv or .jsonl with id and group)",
+        "show only which frames, transitions and words differ between groups of documents: a column of the "
+        "files that the corpus was prepared from, or a file (.csv, .tsv, .jsonl, .parquet) with the columns "
+        "id and group",
         topic="questions",
     )
     permutations: int = setting(
