@@ -12,7 +12,6 @@ from ssdvae.analysis.transitions import Transitions, transitions
 from ssdvae.answers.beliefs import infer_frames
 from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import collate
-from ssdvae.data.events import SLOTS
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import UserError
 from ssdvae.evaluation.attention import attention_summary
@@ -53,7 +52,7 @@ def test_attention_is_summed_event_by_event(batch: int) -> None:
         assert look.most_entropy == pytest.approx(np.mean([m for _, _, m in events]))
         assert look.heads == pytest.approx(shares[0] + shares[4])
         assert look.own_event + sum(look.elsewhere.values()) == pytest.approx(1)
-        assert tuple(look.own) == SLOTS
+        assert tuple(look.own) == model.slots
 
 
 @pytest.mark.parametrize("batch", [1, 3, 100])

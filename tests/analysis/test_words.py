@@ -49,10 +49,10 @@ def test_they_are_sums_over_what_infer_says(name: str, batch: int) -> None:
 
 def test_another_slot_can_be_looked_at() -> None:
     model, documents = toy_model(), toy_documents(LENGTHS)
-    found = explain(model, documents, ExplainSettings(slot="obj")).beliefs
+    found = explain(model, documents, ExplainSettings(slot="slot2")).beliefs
     words = documents.tokens[:, 2][np.isin(np.arange(len(documents.tokens)), documents.in_order())]
     assert found.word_counts.tolist() == np.bincount(words, minlength=len(model.vocabulary)).tolist()
-    with pytest.raises(UserError, match="--slot: found 'colour', expected one of verb"):
+    with pytest.raises(UserError, match="--slot: found 'colour', expected one of slot0"):
         explain(model, documents, ExplainSettings(slot="colour"))
 
 
