@@ -8,7 +8,7 @@ from ssdvae.app.library import Filter
 from ssdvae.app.shell import State, address, choose_model, frame_names, part, problem_part, shell
 from ssdvae.errors import UserError
 from ssdvae.report.documents import reading
-from ssdvae.report.frames import chips, frame_table, neighbours
+from ssdvae.report.frames import RARE, chips, frame_table, neighbours
 from ssdvae.report.graph import walk
 from ssdvae.report.html import Html, absent, breakable, join, tag
 
@@ -72,13 +72,13 @@ def _to(state: State, name: str) -> str:
 def _frame(found: Explanation, state: State, name: str) -> Html:
     around = neighbours(found.transitions, name, AROUND)
     words = None
-    if found.clusters is not None and found.clusters.frame_counts[found.clusters.frames.find(name, "frame")]:
-        top = [(word, None) for word, _ in found.clusters.top_words(name, WORDS)]
+    if times := found.beliefs.times_of_frame(name):
+        top = [(word, p) for word, p in found.beliefs.words_of(name, WORDS) if p >= RARE]
         words = join([tag("h2", "Its words"), chips(top, lambda word: _to(state, word))])
     return join(
         [
             tag("h2", breakable(name)),
-            tag("p", f"About {around.count:,.0f} events of these documents have it."),
+            tag("p", f"About {times:,.0f} events of these documents have it."),
             tag("h2", "What comes before and after"),
             walk(
                 f"Before and after {name}", name, around.before, around.after, lambda other: _to(state, other)
@@ -97,13 +97,11 @@ def _word(found: Explanation, state: State, word: str) -> Html:
     parts = []
     if alike:
         parts += [tag("h2", "Frames"), chips([(n, None) for n in alike], lambda name: _to(state, name))]
-    if found.clusters is not None and word in found.clusters.vocabulary:
-        try:
-            top = [(name, None) for name, _ in found.clusters.top_frames(word, AROUND)]
-            parts += [
-                tag("h2", f"Frames that “{word}” speaks for"),
-                chips(top, lambda name: _to(state, name)),
-            ]
-        except UserError as error:
-            parts.append(absent(f"{error}."))
+    if word in found.beliefs.vocabulary and (times := found.beliefs.times_of_word(word)):
+        top = [(name, p) for name, p in found.beliefs.frames_of(word, AROUND) if p >= RARE]
+        parts += [
+            tag("h2", f"Frames of “{word}”"),
+            tag("p", f"The head of {times:,} events of these documents."),
+            chips(top, lambda name: _to(state, name)),
+        ]
     return join(parts) if parts else absent(f"No frame and no word is called “{word}”.")
