@@ -53,7 +53,7 @@ def test_a_corpus_without_labels_keeps_all_events(unlabelled: Corpus) -> None:
 @pytest.mark.parametrize("model", ["ssdvae", "planner"])
 def test_frames_are_found_without_a_label(model: str, unlabelled: Corpus, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    ssdvae.train(unlabelled, run, model=model, unnamed_frames=14, epochs=12, learning_rate=5e-3, **SIZES)
+    ssdvae.train(unlabelled, run, model=model, unnamed_frames=14, epochs=6, learning_rate=5e-3, **SIZES)
     loaded = ssdvae.load(run)
     assert len(loaded.frames) == 14
     assert all(name.startswith("~") for name in loaded.frames.names)
@@ -93,7 +93,7 @@ def test_unnamed_frames_are_for_what_labels_do_not_cover(tmp_path: Path) -> None
     corpus = corpus_of(tmp_path, documents, keep_frameless=True)
     run = tmp_path / "run"
     ssdvae.train(
-        corpus, run, unnamed_frames=len(stages) - len(covered), epochs=12, learning_rate=5e-3, **SIZES
+        corpus, run, unnamed_frames=len(stages) - len(covered), epochs=6, learning_rate=5e-3, **SIZES
     )
     assert ssdvae.load(run).frames.names[: len(covered)] == corpus.frames.names
     told = [d for d in ticket_documents(TICKETS, known=1) if split_of(d.id, SPLITS) == "valid"]

@@ -142,9 +142,9 @@ def train_steps(
             batches = epoch_batches(len(documents), settings.batch, settings.seed, epoch)
         rows = batches[index]
         part = process_slice(rows, process, processes)
-        batch = (
-            collate(documents, rows, first if step < guided else observed).part(part).to(accelerator.device)
-        )
+        told = first if step < guided else observed
+        whole = collate(documents, rows, told, inner.surroundings)
+        batch = whole.part(part).to(accelerator.device)
         noise = Noise(generator(settings.seed, "noise", step), len(rows), part)
         loss = model(batch, noise, step / total)
         # Processes average their gradients; their sum over the whole batch is what one would have.
