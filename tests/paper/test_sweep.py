@@ -114,7 +114,8 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | Non
 def test_a_sweep_leaves_ordinary_runs_and_tables_in_every_format(whole: Path, corpus: Path) -> None:
     assert {path.name for path in (whole / "runs").iterdir()} == CELLS
     names = {"claims", "perplexity", "ablation", "cloze", "frames", "attention", "curves", "curves-by-step"}
-    assert set(tables(whole)) == {f"{n}-valid.{suffix}" for n in names for suffix in ("md", "tex", "csv")}
+    written = {f"{n}-valid.{suffix}" for n in names for suffix in ("md", "tex", "csv")}
+    assert set(tables(whole)) == {*written, "cells.csv"}
     # Each run can be read and measured by the ordinary commands, and the tables show what they show.
     for observe in (0.0, 0.9):
         run = whole / "runs" / f"ssdvae-{observe}-seed1"
@@ -221,6 +222,33 @@ def test_asking_again_makes_only_the_tables_anew(
         assert main(["reproduce", target, *ALL[1:], "--data", str(corpus), "--out", str(copied)]) == 0
         assert {name: tables(whole)[name] for name in tables(copied)} == tables(copied)
         assert {"claims-valid.md", f"{target}-valid.md"} <= set(tables(copied)) != set(tables(whole))
+
+
+def test_kept_cells_are_not_made_again(
+    whole: Path,
+    corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without their run folders the tables are the same, but for the curves, which nothing else has."""
+
+    def no_cell(*_: object) -> None:
+        raise AssertionError("a cell was started")
+
+    monkeypatch.setattr(sweeping, "_started", no_cell)
+    kept = shutil.copy(whole / "tables" / "cells.csv", tmp_path / "cells.csv")
+    words = ["reproduce", *ALL, "--data", str(corpus), "--cells", str(kept)]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 0
+    found = tables(tmp_path / "out")
+    assert {n: t for n, t in found.items() if "curves" not in n} == {
+        n: t for n, t in tables(whole).items() if "curves" not in n
+    }
+    assert main([*words, "--hidden=9", "--out", str(tmp_path / "other")]) == 2
+    assert "was made with other settings" in capsys.readouterr().err
+    (tmp_path / "cells.csv").write_text("cell,made_with,data,figure,value,mark\na,b,corpus,ppl,much,\n")
+    assert main([*words, "--out", str(tmp_path / "bad")]) == 2
+    assert "cells.csv, line 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from ssdvae.config.training import TrainSettings
 
 REPRODUCED = (
     "rnnlm",
+    "rnnlm-document",
+    "rnnlm-past",
     "rnnlm-role",
     "haqae",
     "ssdvae",
@@ -21,7 +23,11 @@ REPRODUCED = (
     "rnnlm-classifier",
     "rnnlm-role-classifier",
 )
-"""The models in the paper's tables, as `reproduce --models` names them."""
+"""The models in the paper's tables, as `reproduce --models` names them. `rnnlm-document` and `rnnlm-past`,
+with a vector of the document or of the events so far, stand beside what the authors' code has."""
+
+Version = Literal["paper", "code"]
+"""What SSDVAE is: the model of the paper's text, or that of the authors' code of its time."""
 
 TRAINED_ALIKE = tuple(
     name
@@ -44,6 +50,11 @@ class ReproduceSettings(EngineSettings):
 
     topic: ClassVar[str] = "experiments"
 
+    as_: Literal["paper", "code", "both"] = setting(
+        "paper",
+        "which SSDVAE: that of the paper's text; that of the authors' code of its time, with a vector of the "
+        "whole document and observed frames that replace the logits; or both, side by side",
+    )
     scale: str = setting("paper", f"preset of all models, as --preset of train: {', '.join(PRESETS)}")
     seeds: int = setting(3, "runs behind each row of a table, with the random seeds 1, 2, …", at_least=1)
     observe: str = setting(
@@ -59,12 +70,21 @@ class ReproduceSettings(EngineSettings):
         "further cloze files in the public <TUP>/<DIST> format, as NAME=FILE, comma-separated; the paper's "
         "figures for the New York Times stand beside the one that is named nyt",
     )
+    cells: Path | None = setting(
+        None,
+        "CSV file with the figures of runs that were made elsewhere, as tables/cells.csv has them: these are "
+        "not made again",
+    )
     jobs: int = setting(
         0,
         "runs at a time; 0 for one per GPU or, without a GPU, per core",
         at_least=0,
         topic="processes",
     )
+
+    @property
+    def versions(self) -> tuple[Version, ...]:
+        return ("paper", "code") if self.as_ == "both" else (self.as_,)
 
     @property
     def observed(self) -> tuple[float, ...]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,7 +89,7 @@ def _generated(
             first, *others = document.events
             words = (Event.of_words([*map(model.vocabulary.name, event)]) for event in script[1:])
             # A script goes on to the end of the longest document.
-            events = [replace(made, frame=event.frame) for made, event in zip(words, others, strict=False)]
+            events = [made.changed(frame=event.frame) for made, event in zip(words, others, strict=False)]
             yield Document(document.id, (first, *events))
 
 

@@ -188,6 +188,10 @@ class EventModel(nn.Module, SavedModel):
         """log p(f_m | the events before), before any word of event m is read; None if it has no such."""
         return None
 
+    def parts(self) -> dict[str, nn.Module]:
+        """Parts whose output belongs to a document, and can be that of another (``ssdvae.analysis.swap``)."""
+        return {}
+
     def initialize_from_data(
         self,
         heads: Int[Tensor, "N M"],

@@ -47,6 +47,9 @@ class RNNLM(EventModel):
     def has_bound(self) -> bool:
         return self.document is None
 
+    def parts(self) -> dict[str, nn.Module]:
+        return {} if self.document is None else {"document-vector": self.document.vector}
+
     def plan(self, request: PlanRequest) -> Plan:
         plan, read = super().plan(request), request.read
         if self.document is None:

@@ -36,6 +36,7 @@ class SSDVAE(EventModel):
     """Encoder, decoder, and the frame embeddings E^F that they share."""
 
     config: SSDVAESettings
+    decoder: GuidedDecoder
     infers_frames = True
     infers_with_attention = True
 
@@ -132,6 +133,10 @@ class SSDVAE(EventModel):
             # The prior is fitted beside, and nothing else is to learn from that.
             ends, sample = ends.detach(), sample.detach()
         return words.sum(2), self.prior(sample, ends)
+
+    def parts(self) -> dict[str, nn.Module]:
+        found: dict[str, nn.Module] = {"frames": self.encoder, "state": self.decoder.first}
+        return found if self.document is None else {"document-vector": self.document, **found}
 
     def initialize_from_data(
         self,

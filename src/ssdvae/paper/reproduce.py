@@ -25,7 +25,8 @@ from ssdvae.paper.evidence import Evidence
 from ssdvae.paper.figures import SOURCE
 from ssdvae.paper.grid import Cell, grid, tables, targets
 from ssdvae.paper.job import Job, Wanted
-from ssdvae.paper.measured import read_measured
+from ssdvae.paper.kept import Kept, all_figures, write_cells
+from ssdvae.paper.measured import Measured, curve_of
 from ssdvae.paper.places import open_places
 from ssdvae.paper.render import FORMATS, Table, html
 from ssdvae.paper.sweep import exclusive_lock, sweep
@@ -85,11 +86,17 @@ def reproduce(
         jobs = prepared.jobs(cells)
         for job in jobs.values():
             refuse_if_other(job)
-        left = {cell: job for cell, job in jobs.items() if not job.finished()}
+        kept = None if settings.cells is None else Kept.read(settings.cells)
+        names_of = {path: name for name, path in settings.cloze_files.items()}
+        left = {
+            cell: job
+            for cell, job in jobs.items()
+            if not job.finished() and not (kept and kept.covers(cell, job, names_of))
+        }
         # What an earlier sweep has left for other tables speaks for or against the claims, too.
         known = prepared.jobs(cell for cell in grid(targets()["all"], settings) if cell.row.single in corpora)
         known = {cell: job for cell, job in known.items() if not differences(job)}
-        outcome = _Outcome(names, known, out, Context(settings, shared, corpus))
+        outcome = _Outcome(names, known, out, Context(settings, shared, corpus), kept)
         failed: dict[Cell, str] = {}
         if left:
             with open_places(settings, len(left), lock) as (places, start):
@@ -191,20 +198,40 @@ class _Outcome:
     jobs: Mapping[Cell, Job]
     out: Path
     context: Context
+    kept: Kept | None = None
 
     def write_tables(self) -> Reproduced:
         """Write all tables, of whatever is finished."""
         settings = self.context.settings
-        measured = read_measured(self.jobs, settings.cloze_files)
-        found = verdicts(Evidence(measured, settings.observed, self.context.cloze))
+        measured = self._measured()
+        found = [
+            verdict
+            for version in settings.versions
+            for verdict in verdicts(Evidence(measured, settings.observed, self.context.cloze, version))
+        ]
         tables = all_tables(self.names, measured, found, self.context)
         folder = self.out / "tables"
         folder.mkdir(exist_ok=True)
+        write_cells(folder / "cells.csv", self.jobs, self._cloze_names, self.kept)
         for table in tables:
             for suffix, text in FORMATS:
                 with atomic_write(folder / f"{table.name}{suffix}") as path:
                     path.write_text(text(table), encoding="utf-8")
         return Reproduced(self.out, tables, found)
+
+    @property
+    def _cloze_names(self) -> dict[Path, str]:
+        return {path: name for name, path in self.context.settings.cloze_files.items()}
+
+    def _measured(self) -> Measured:
+        """What the finished cells give."""
+        measured = Measured()
+        for cell, job in self.jobs.items():
+            measured.add_cell(cell.row, all_figures(cell, job, self._cloze_names, self.kept))
+            if curve := curve_of(cell, job):
+                measured.add_curve(cell.row, curve)
+        measured.add_steps_to_haqae()
+        return measured
 
     def write_page(self, result: Reproduced) -> None:
         """The same tables as a page, with the runs and one curve for each row."""
