@@ -45,7 +45,7 @@ def cluster() -> Iterator[Machines]:
 
 
 def test_a_cluster_of_this_machine_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Order, names relative to our folder, the error as it was raised there, and that it is gone in the end."""
+    """Order, names relative to our folder, the error as it was raised there, and nothing left in the end."""
     import ray
 
     patient(monkeypatch.setenv)
