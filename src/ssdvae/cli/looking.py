@@ -70,7 +70,9 @@ def infer(args: Namespace) -> None:
     settings = {"format": args.format, "skip_bad": args.skip_bad, **given_settings(InferSettings, args)}
     typed = args.file == "-"
     if typed and sys.stdin.isatty():
-        say("type events as: verb subj obj mod   (- for an empty slot; a blank line after the last event)")
+        args.run = api.load(args.run)
+        slots = " ".join(args.run.slots)
+        say(f"type events as: {slots}   (- for an empty slot; a blank line after the last event)")
         settings["batch"] = 1  # an answer after each document
     documents = sys.stdin.buffer if typed else args.file
     shared = given_settings(StreamSettings, args)
