@@ -270,6 +270,9 @@ class SSDVAESettings(
         at_most=1,
     )
 
+    def check_relations(self) -> None:
+        self._require("lexicon", self.lexicon is None or self.preference, "no file without --preference")
+
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModelSettings(WordPredictionSettings):

@@ -182,14 +182,11 @@ def _relations(settings: TrainSettings) -> Sequence[Relation]:
         ) from error
 
 
-def _lexicon(settings: TrainSettings, corpus: Corpus) -> Tensor | None:
-    """The heads and frames of the corpus that a lexicon puts together, by their numbers.
+def _read_lexicon(path: Path, corpus: Corpus) -> tuple[Tensor, str]:
+    """The heads and frames of the corpus that a lexicon puts together, by number; and how many, in words.
 
     A head is looked up by its lemma, where that is known, and by itself.
     """
-    path = settings.values().get("lexicon")
-    if path is None:
-        return None
     from ssdvae.extraction.lexicon import read_lexicon  # slow to import
 
     lexicon, documents = read_lexicon(path), corpus.split("train")
@@ -203,11 +200,10 @@ def _lexicon(settings: TrainSettings, corpus: Corpus) -> Tensor | None:
         pairs += [(word, frame) for frame in known]
     if not pairs:
         raise UserError(f"{path} has no head and frame that are both known to {corpus.folder}")
-    log.info(
+    return torch.tensor(pairs), (
         f"{path} has frames of {found.sum():,} of the {np.count_nonzero(heads):,} heads, which are those of "
         f"{heads[found].sum() / heads.sum():.1%} of the events"
     )
-    return torch.tensor(pairs)
 
 
 def _unnamed_frames(settings: TrainSettings, corpus: Corpus) -> int:
@@ -299,7 +295,10 @@ class _Training:
             for values, padding in ((events.tokens[..., 0], 0), (observed, -1))
         )
         relations = _relations(self.settings) if self.model.needs_relations else []
-        lexicon = _lexicon(self.settings, self.corpus)
+        lexicon = None
+        if (path := self.settings.values().get("lexicon")) is not None:
+            lexicon, found = _read_lexicon(path, self.corpus)
+            self.say(found)
         lemmas = torch.from_numpy(lemma_numbers(self.corpus.vocabulary.names, self.corpus.lemmas))
         self.model.initialize_from_data(heads, known, relations, lexicon, lemmas)
         return State(corpus=self.corpus.fingerprint)
