@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ssdvae.answers.beliefs import infer_beliefs
 from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch, Noise, collate, generator, within_bounds
 from ssdvae.data.corpus import Documents
@@ -168,13 +169,13 @@ def evaluate(
         # The noise of a batch depends on its place alone: any number of processes gives the same figures.
         noise = Noise(generator(settings.eval_seed, "evaluate", number), len(batch))
         events = int(batch.mask.sum())
-        total.add(documents=len(batch), words=4 * events, separators=events - len(batch))
+        total.add(documents=len(batch), words=batch.tokens.shape[-1] * events, separators=events - len(batch))
         if words_scored:
             total.add(nats=-model.word_log_probs(batch, noise).double().sum())
         if samples:
             # A model without latent variables has one row, which holds for any number of samples.
             total.add(bound_nats=-model.bounds(batch, samples, noise).double().sum(1).expand(samples))
-        if (beliefs := model.infer(batch)) is not None:
+        if (beliefs := infer_beliefs(model, batch)) is not None:
             beliefs.check_finite()
             total.add_beliefs(beliefs, batch)
             observe(beliefs, batch)

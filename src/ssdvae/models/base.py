@@ -23,7 +23,7 @@ from ssdvae.models.io import SavedModel
 from ssdvae.models.latent import Sampler, SoftClusters, most_likely
 from ssdvae.models.output import Offsets, linear_cross_entropy
 from ssdvae.models.plan import Plan, PlanRequest
-from ssdvae.models.recurrent import WordReader, full_precision
+from ssdvae.models.recurrent import WordReader, full_precision, to_padded
 from ssdvae.models.sampled import Drawn, draw, inclusion_probabilities, sampled_cross_entropy
 
 
@@ -102,7 +102,7 @@ class EventModel(nn.Module, SavedModel):
         self.frames = frames
         self.slots = slots
         self.reading = Reading()
-        self.reader = WordReader(len(vocabulary), config.word_width, config.role_width)
+        self.reader = WordReader(len(vocabulary), config.word_width, len(slots), config.role_width)
 
     @abstractmethod
     def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
@@ -119,6 +119,11 @@ class EventModel(nn.Module, SavedModel):
 
     infers_with_attention = False
     """Whether it infers them by attention over the words."""
+
+    @property
+    def reads_any_length(self) -> bool:
+        """Whether documents longer than those it was trained on are no worse to it."""
+        return True
 
     @property
     def latent_shape(self) -> tuple[int, int]:
@@ -149,6 +154,11 @@ class EventModel(nn.Module, SavedModel):
     def trained_for_bound(self) -> bool:
         """Whether the best model is that with the lowest ``ppl_bound``, and not ``ppl``."""
         return False
+
+    @property
+    def surroundings(self) -> int:
+        """How many events on each side of a document it may want to read in training."""
+        return 0
 
     @property
     def needs_relations(self) -> bool:
@@ -198,11 +208,12 @@ class EventModel(nn.Module, SavedModel):
         observed: Int[Tensor, "N M"],
         relations: Sequence[Mapping[str, Any]],
         lexicon: Int[Tensor, "P 2"] | None = None,
+        lemmas: Int[Tensor, " V"] | None = None,
     ) -> None:
         """Before the first step: start from the training split, where a model can.
 
-        ``heads`` are its verbs and ``observed`` its observed frames; ``lexicon`` has further verbs and the
-        frames that they can have.
+        ``heads`` are its heads and ``observed`` its observed frames; ``lexicon`` has further heads and the
+        frames that they can have; ``lemmas`` numbers the lemma of each word of the vocabulary.
         """
         return
 
@@ -210,7 +221,7 @@ class EventModel(nn.Module, SavedModel):
         """What else a model does after a training step that had this loss; ``reduce`` sums over processes."""
         return
 
-    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
+    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M S"]:
         """log p(w_t | f, w_<t), 0 at padding, with latent variables drawn as in training."""
         plan = self.plan(PlanRequest.whole(batch, self.training_sampler, noise))
         return self.log_probs(batch, plan, noise=noise)
@@ -226,17 +237,17 @@ class EventModel(nn.Module, SavedModel):
         self,
         batch: Batch,
         plan: Plan,
-        inputs: Float[Tensor, "B M 5 d"] | None = None,
+        inputs: Float[Tensor, "B M P d"] | None = None,
         noise: Noise | None = None,
-    ) -> Float[Tensor, "B M 4"]:
+    ) -> Float[Tensor, "B M S"]:
         """log p(w_t | plan, w_<t), 0 at padding; ``inputs`` are the words as the reader gives them."""
         inputs = self.reader(batch.tokens) if inputs is None else inputs
         output = self.word_decoder(inputs, plan, noise if self.training else None)
         return self.likelihood(output.joined, batch, plan, noise)
 
     def likelihood(
-        self, joined: Float[Tensor, "B M 4 e"], batch: Batch, plan: Plan, noise: Noise | None = None
-    ) -> Float[Tensor, "B M 4"]:
+        self, joined: Float[Tensor, "B M S e"], batch: Batch, plan: Plan, noise: Noise | None = None
+    ) -> Float[Tensor, "B M S"]:
         """log p of the words, from what the decoder ``joined`` at each.
 
         Exact, unless a model that is being trained has ``sampled_words``, and ``noise`` to draw them.
@@ -244,7 +255,12 @@ class EventModel(nn.Module, SavedModel):
         drawn = None
         if self.training and noise is not None and self.word_decoder.sampled_words:
             drawn = draw(self.word_inclusion_probabilities, noise.generator)
-        return log_likelihood(self.word_decoder.w_out, joined, batch, drawn, plan.word_offsets)
+        offsets, heads = plan.word_offsets, self.head_offsets(plan, batch.mask)
+        return log_likelihood(self.word_decoder.w_out, joined, batch, drawn, offsets, heads)
+
+    def head_offsets(self, plan: Plan, mask: Bool[Tensor, "B M"]) -> Float[Tensor, "N V"] | None:
+        """What is added to the logits of the heads of events, from that of the plan on; None: nothing."""
+        return None
 
     @cached_property
     def word_inclusion_probabilities(self) -> Float[Tensor, " V"]:
@@ -263,17 +279,20 @@ class EventModel(nn.Module, SavedModel):
     ) -> tuple[Float[Tensor, "B V"], DecoderState]:
         """Read one position of the plan's current event; returns log p(the next word) and the state.
 
-        Position 0 is the separator (no words), 1 the verb, 2 the subject, 3 the object, 4 the modifier.
+        Position 0 is the separator (no words), 1 the head, and those of its arguments follow.
         """
         word = self.reader.single_position(words, position, len(plan.mask))
         predicting, state = self.word_decoder.step(word, state, plan, position)
         logits = full_precision(self.word_decoder.logits(predicting, plan))
         if plan.word_offsets is not None:
             logits = logits + plan.word_offsets
+        if position == 0:
+            heads = self.head_offsets(plan, torch.ones_like(plan.mask[:, :1]))
+            logits = logits if heads is None else logits + heads
         return logits.log_softmax(-1), state
 
     def continuations(
-        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E 4"]
+        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E S"]
     ) -> Float[Tensor, "B O"]:
         """log p(option | seed, plan). The seed is read once for all of its options."""
         rows = torch.arange(len(options), device=options.device).repeat_interleave(options.shape[1])
@@ -283,7 +302,12 @@ class EventModel(nn.Module, SavedModel):
         scored = Batch.of_words(tokens)
         # In training they are compared with each other, and do not weigh the same.
         log_p = log_likelihood(
-            self.word_decoder.w_out, joined, scored, offsets=later.word_offsets, alike=False
+            self.word_decoder.w_out,
+            joined,
+            scored,
+            offsets=later.word_offsets,
+            head_offsets=self.head_offsets(later, scored.mask),
+            alike=False,
         )
         return log_p.sum((1, 2)).view(options.shape[:2])
 
@@ -308,24 +332,38 @@ class EventModel(nn.Module, SavedModel):
 
 def log_likelihood(
     output: nn.Linear | TiedLinear,
-    joined: Float[Tensor, "B M 4 e"],
+    joined: Float[Tensor, "B M S e"],
     batch: Batch,
     drawn: Drawn | None = None,
     offsets: Float[Tensor, "B V"] | None = None,
+    head_offsets: Float[Tensor, "N V"] | None = None,
     alike: bool = True,
-) -> Float[Tensor, "B M 4"]:
+) -> Float[Tensor, "B M S"]:
     """log softmax(output(joined) + offset)[word], computed only at real words; 0 at padding.
 
     With ``drawn``, the sum over all words is estimated by that over some; ``offsets`` are those of the
-    documents, and ``alike`` is as in ``linear_cross_entropy``.
+    documents, ``head_offsets`` those of the heads of real events, and ``alike`` is as in
+    ``linear_cross_entropy``.
     """
-    rows, words = joined[batch.mask].flatten(0, 1), batch.tokens[batch.mask].flatten()
-    added = None
-    if offsets is not None:
-        documents = torch.arange(len(batch), device=words.device)
-        added = Offsets(offsets, documents.repeat_interleave(batch.words))
-    if drawn is None:
-        nll = linear_cross_entropy(rows, output.weight, output.bias, words, alike, added)
+    rows, words = joined[batch.mask], batch.tokens[batch.mask]
+    documents = torch.arange(len(batch), device=words.device).repeat_interleave(batch.mask.sum(1))
+
+    def nll(slots: slice, added: Offsets | None) -> Tensor:
+        some, targets = rows[:, slots].flatten(0, 1), words[:, slots].flatten()
+        if drawn is None:
+            flat = linear_cross_entropy(some, output.weight, output.bias, targets, alike, added)
+        else:
+            flat = sampled_cross_entropy(some, output.weight, output.bias, targets, drawn, added)
+        return flat.view(words[:, slots].shape)
+
+    def of_documents(slots: int) -> Offsets | None:
+        return None if offsets is None else Offsets(offsets, documents.repeat_interleave(slots))
+
+    if head_offsets is None:
+        found = nll(slice(None), of_documents(words.shape[1]))
     else:
-        nll = sampled_cross_entropy(rows, output.weight, output.bias, words, drawn, added)
-    return nll.new_zeros(batch.tokens.shape).masked_scatter(batch.mask[..., None], -nll)
+        every = torch.arange(len(words), device=words.device)
+        added = head_offsets if offsets is None else head_offsets + offsets[documents]
+        rest = nll(slice(1, None), of_documents(words.shape[1] - 1))
+        found = torch.cat([nll(slice(1), Offsets(added, every)), rest], dim=1)
+    return to_padded(-found, batch.mask)

@@ -24,6 +24,7 @@ from ssdvae.models.latent import Sampler
 from ssdvae.models.mixture import EventScores
 from ssdvae.models.plan import Plan, PlanRequest
 from ssdvae.models.planner_decoder import PlannerDecoder
+from ssdvae.models.recurrent import to_padded
 from ssdvae.models.sampled import draw
 
 
@@ -54,6 +55,7 @@ class Planner(EventModel):
         observed: Int[Tensor, "N M"],
         relations: Sequence[Mapping[str, Any]],
         lexicon: Int[Tensor, "P 2"] | None = None,
+        lemmas: Int[Tensor, " V"] | None = None,
     ) -> None:
         seen = observed >= 0
         if seen.any() or lexicon is not None:
@@ -95,23 +97,23 @@ class Planner(EventModel):
         self,
         batch: Batch,
         plan: Plan,
-        inputs: Float[Tensor, "B M 5 d"] | None = None,
+        inputs: Float[Tensor, "B M P d"] | None = None,
         noise: Noise | None = None,
-    ) -> Float[Tensor, "B M 4"]:
+    ) -> Float[Tensor, "B M S"]:
         return self._log_probs(batch, plan, self.decoder.initial_state(plan))
 
-    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
+    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M S"]:
         return self.log_probs(batch, replace(self._no_plan(batch), frames=batch.observed))
 
     def continuations(
-        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E 4"]
+        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E S"]
     ) -> Float[Tensor, "B O"]:
         rows = torch.arange(len(options), device=options.device).repeat_interleave(options.shape[1])
         later, state = plan.rows(rows).after(seeds.mask.shape[1]), self.begin(seeds, plan).rows(rows)
         words = Batch.of_words(options.flatten(0, 1))
         return self._log_probs(words, later, state).sum((1, 2)).view(options.shape[:2])
 
-    def _log_probs(self, batch: Batch, plan: Plan, state: DecoderState) -> Float[Tensor, "B M 4"]:
+    def _log_probs(self, batch: Batch, plan: Plan, state: DecoderState) -> Float[Tensor, "B M S"]:
         assert plan.frames is not None
         given = plan.frames[:, plan.event : plan.event + batch.mask.shape[1]][batch.mask]
         return to_padded(self._score(batch, plan, state=state).words(given), batch.mask)
@@ -168,9 +170,3 @@ def _observed_log_probs(scored: EventScores, batch: Batch) -> Float[Tensor, "B M
     observed = batch.observed[batch.mask]
     log_r = scored.posterior().gather(1, observed.clamp_min(0)[:, None])[:, 0]
     return to_padded(log_r.masked_fill(observed < 0, 0), batch.mask)
-
-
-def to_padded(values: Float[Tensor, "N *shape"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B M *shape"]:
-    """The rows of real events to their places; 0 at padding."""
-    empty = values.new_zeros(*mask.shape, *values.shape[1:])
-    return empty.masked_scatter(mask.view(*mask.shape, *[1] * (values.dim() - 1)), values)

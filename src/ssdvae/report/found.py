@@ -13,7 +13,7 @@ from ssdvae.data.named import to_documents
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.report.documents import legible, readings, scripts
-from ssdvae.report.frames import frame_table, strongest_links, verb_table
+from ssdvae.report.frames import frame_table, paper_tables, strongest_links, verb_table
 from ssdvae.report.html import Html, Section, absent, join
 from ssdvae.report.runs import Reported
 
@@ -38,7 +38,10 @@ def found_in(run: Reported, settings: ReportSettings, id: str) -> Iterator[Secti
 
     def words() -> Html:
         found = explanation()
-        return join([frame_table(found, f"{id}-words"), verb_table(found, f"{id}-verbs")])
+        parts = [frame_table(found, f"{id}-words"), verb_table(found, f"{id}-verbs")]
+        if found.clusters is not None:
+            parts.append(paper_tables(found, f"{id}-beta"))
+        return join(parts)
 
     parts: tuple[tuple[str, str, str, Callable[[], Html]], ...] = (
         ("read", "Read", "Documents, as the model reads them", lambda: readings(model, explanation(), shown)),
