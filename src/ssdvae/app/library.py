@@ -15,10 +15,10 @@ from ssdvae.answers.infer import InferredDocument, infer_documents
 from ssdvae.config import ExploreSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document
+from ssdvae.data.named import to_documents
 from ssdvae.data.readers import read_documents
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
-from ssdvae.report.documents import to_documents
 
 
 @dataclass(frozen=True)
