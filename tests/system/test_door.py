@@ -37,6 +37,7 @@ RENAMED = {
 # What another function does: `train --resume RUN` and `infer --out FILE`.
 ELSEWHERE = {
     ("train", "resume"): "resume",
+    ("explain", "swap"): "swap",
     ("infer", "out"): "infer_file",
     ("data", "action"): "public_sets",
 } | {("infer", name): "infer_file" for name in config.StreamSettings.names()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -60,6 +60,10 @@ class Transitions:
         with np.errstate(invalid="ignore"):
             share = self.counts.sum(0) / self.counts.sum()
             return np.asarray(self.probabilities / share)
+
+    def rows(self, min_count: float = 0.0) -> list[dict[str, str | float | None]]:
+        """All links that were expected at least so often, the most frequent first: for CSV and DataFrames."""
+        return [asdict(link) for link in self.strongest(self.counts.size, "count", min_count)]
 
     def strongest(
         self,

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
         world,
     )
     from ssdvae.api.exchange import to_dataset
-    from ssdvae.api.looking import explain, explore, generate, infer, infer_file, unknown_words, write_report
+    from ssdvae.api.looking import (
+        explain,
+        explore,
+        generate,
+        infer,
+        infer_file,
+        swap,
+        unknown_words,
+        write_report,
+    )
     from ssdvae.api.measuring import benchmark, check, evaluate, scores
     from ssdvae.api.paper import reproduce
     from ssdvae.api.training import demo, load, resume, train
@@ -46,6 +55,7 @@ WHERE = {
     "ssdvae.api.measuring": ("evaluate", "scores", "benchmark", "check"),
     "ssdvae.api.looking": (
         "explain",
+        "swap",
         "explore",
         "infer",
         "infer_file",
@@ -88,6 +98,7 @@ __all__ = [
     "reproduce",
     "resume",
     "scores",
+    "swap",
     "tickets",
     "to_dataset",
     "train",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ssdvae.analysis import explain as explaining
+from ssdvae.analysis import swap as swapping
 from ssdvae.answers import generate as generation
 from ssdvae.answers import infer as inference
 from ssdvae.answers.files import answer_files
@@ -17,11 +18,13 @@ from ssdvae.api.data import json_lines, lines_or_shards, paths
 from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.api.training import as_model, corpus_of, folder_of
 from ssdvae.config import (
+    EvaluateSettings,
     ExplainSettings,
     ExploreSettings,
     GenerateSettings,
     InferSettings,
     ReportSettings,
+    Split,
     StreamSettings,
 )
 from ssdvae.data.corpus import Corpus
@@ -31,6 +34,7 @@ from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.data.readers.typed import read_typed
 from ssdvae.errors import Malformed, UserError, not_installed, shorten
+from ssdvae.evaluation.measure import flat, measure
 from ssdvae.files import check_exists
 from ssdvae.models.base import EventModel
 from ssdvae.models.packaged import default_model
@@ -79,6 +83,33 @@ def _groups(where: str, corpus: Corpus, ids: Sequence[str]) -> list[str | None]:
     if without := groups.count(None):
         log.info(f"{without:,} of {len(groups):,} documents are in no group of {where}")
     return groups
+
+
+def swap(
+    run: AnyPath,
+    parts: str | Sequence[str],
+    *,
+    corpus: Corpus | AnyPath | None = None,
+    split: Split = "valid",
+) -> list[swapping.Swapped]:
+    """What parts of a model are worth: perplexity and cloze when each is the mean, or another document's.
+
+    >>> ssdvae.swap("runs/first", "frames, state")
+
+    ``parts`` are some of document-vector, frames and state. The first row is the model as it is.
+    """
+    names = [name.strip() for name in parts.split(",")] if isinstance(parts, str) else list(parts)
+    found, model = corpus_of(run, corpus), as_model(run)
+    settings = EvaluateSettings(split=split, tasks="perplexity,cloze", bound_samples=1)
+
+    def figures() -> dict[str, float]:
+        scores = flat(measure(model, "", found, settings))
+        return {name: scores[name] for name in SWAP_FIGURES if scores.get(name) is not None}
+
+    return list(swapping.swap_parts(model, names, figures))
+
+
+SWAP_FIGURES = ("ppl", "cloze_nll", "cloze_pmi")
 
 
 @with_settings(InferSettings)

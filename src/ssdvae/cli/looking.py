@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from ssdvae.cli.command import Command
 from ssdvae.cli.console import say, show
 from ssdvae.cli.flags import TakesArguments, add_further_settings, add_settings, given_settings, input_format
 from ssdvae.cli.parser import Parser
-from ssdvae.cli.tables import explain_tables, inferred_table, script_table
+from ssdvae.cli.tables import explain_tables, inferred_table, script_table, swap_table
 from ssdvae.config import (
     ExplainSettings,
     ExploreSettings,
@@ -41,10 +42,23 @@ def explain_flags(parser: Parser, argv: Sequence[str]) -> None:
     files = _run_flags(parser, "print one JSON object and nothing else")
     files.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
     add_settings(parser, ExplainSettings)
+    parser.add_argument(
+        "--swap",
+        default=None,
+        help="show only what parts of the model are worth: perplexity and cloze when each is the mean, or "
+        "that of another document; some of document-vector, frames, state, comma-separated",
+    )
 
 
 def explain(args: Namespace) -> None:
     settings = given_settings(ExplainSettings, args)
+    if args.swap is not None:
+        swapped = api.swap(args.run, args.swap, corpus=args.corpus, split=settings.get("split", "valid"))
+        if args.json:
+            print(to_json([asdict(row) for row in swapped]))
+        else:
+            show([swap_table(swapped)])
+        return
     record = api.explain(args.run, corpus=args.corpus, **settings).to_record(ExplainSettings(**settings))
     if args.json:
         print(to_json(record))

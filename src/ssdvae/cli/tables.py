@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.cli.layout import TableText
 
 if TYPE_CHECKING:
+    from ssdvae.analysis.swap import Swapped
     from ssdvae.answers.generate import Script
     from ssdvae.answers.infer import InferredDocument
 
@@ -120,6 +121,23 @@ def _compare_table(found: dict[str, Any]) -> TableText:
         for d in found["differences"]
     ]
     return title, head, lines
+
+
+def swap_table(rows: Sequence[Swapped]) -> TableText:
+    """The model as it is, and with each part swapped."""
+    names = list(rows[0].figures)
+    lines = [
+        [
+            row.part or "as it is",
+            {"mean": "the mean", "other": "another document's"}.get(row.way or "", ""),
+            *(
+                f"{row.figures[name]:.2f}" if name == "ppl" else f"{100 * row.figures[name]:.1f} %"
+                for name in names
+            ),
+        ]
+        for row in rows
+    ]
+    return "What parts are worth", ["part", "is", *names], lines
 
 
 def inferred_table(document: InferredDocument) -> TableText:
