@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -26,6 +27,15 @@ class Plan:
     frames: Int[Tensor, "B N"] | None = None
     event: int = 0
     word_offsets: Float[Tensor, "B V"] | None = None
+
+    @classmethod
+    def together(cls, plans: Sequence[Plan]) -> Plan:
+        """Plans of the same model and the same number of variables, one after another."""
+        names = ("vectors", "mask", "frames", "word_offsets")
+        parts = {name: [getattr(plan, name) for plan in plans] for name in names}
+        return cls(
+            **{k: None if v[0] is None else torch.cat(v) for k, v in parts.items()}, event=plans[0].event
+        )
 
     def rows(self, rows: Int[Tensor, " K"]) -> Plan:
         """Some of the documents, each as often as wanted."""

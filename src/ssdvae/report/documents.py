@@ -32,7 +32,7 @@ def to_documents(corpus: Corpus, documents: Documents) -> list[Document]:
 
 def timelines(model: EventModel, attention: AttentionSummary | None, shown: Sequence[Document]) -> Html:
     """Some documents with their frames; the sentence about attention is over all that are looked at."""
-    read = list(infer_documents(model, shown, lowercase=False))
+    read = list(infer_documents(model, shown, lowercase=False, attention=True))
     return join(
         [
             tag(
