@@ -17,7 +17,8 @@ from ssdvae.data.cloze import ClozeBuilder, ClozeItem, ClozeTask, credits
 from ssdvae.data.events import MISSING, Event
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.errors import UserError
-from ssdvae.evaluation.cloze import ROUNDING, interval, score_cloze
+from ssdvae.evaluation.cloze import score_cloze
+from ssdvae.evaluation.options import ROUNDING, interval
 from ssdvae.models.plan import Plan
 from ssdvae.models.rnnlm import RNNLM
 from ssdvae.storyworld.scores import best_cloze
