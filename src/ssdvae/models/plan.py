@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -31,11 +32,13 @@ class Plan:
     @classmethod
     def together(cls, plans: Sequence[Plan]) -> Plan:
         """Plans of the same model and the same number of variables, one after another."""
+
+        def joined(name: str) -> Any:
+            parts = [getattr(plan, name) for plan in plans]
+            return None if parts[0] is None else torch.cat(parts)
+
         names = ("vectors", "mask", "frames", "word_offsets")
-        parts = {name: [getattr(plan, name) for plan in plans] for name in names}
-        return cls(
-            **{k: None if v[0] is None else torch.cat(v) for k, v in parts.items()}, event=plans[0].event
-        )
+        return replace(plans[0], **{name: joined(name) for name in names})
 
     def rows(self, rows: Int[Tensor, " K"]) -> Plan:
         """Some of the documents, each as often as wanted."""

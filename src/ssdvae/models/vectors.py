@@ -3,7 +3,7 @@
 With the unit vectors u_s = (E[w_s] − mean of E) / ‖…‖ of the words that are there, and the decoder's state h
 after the event,
 
-    v = [unit(⊙_s u_s);  λ unit(Σ_s u_s);  λ unit(h)]          λ = 0.3
+    v = [unit(⊙_s u_s);  λ unit(Σ_s u_s);  λ unit(h)]          λ = 0.2
 
 The product is what tells apart events that share most of their words: all slots have to agree at once (the
 multiplicative composition of Mitchell and Lapata, 2008). The sum is near where it is not, and the state has
@@ -28,7 +28,7 @@ from ssdvae.errors import Malformed, UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.inputs import groups, to_batch
 
-BESIDE = 0.3
+BESIDE = 0.2
 """λ: how much the parts beside the product weigh."""
 
 Array = NDArray[np.float32]
