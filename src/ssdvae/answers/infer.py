@@ -8,6 +8,7 @@ from typing import Any
 
 from ssdvae.answers.beliefs import infer_frames
 from ssdvae.answers.ranked import Ranked, ranked_everywhere
+from ssdvae.answers.table import Row, slot_columns
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import Document, Event, event_to_record, folded
 from ssdvae.models.base import Beliefs, EventModel
@@ -65,6 +66,19 @@ class InferredDocument:
             "unknown_words": self.unknown_words,
             "events": [event.to_record() for event in self.events],
         }
+
+    def rows(self) -> Iterator[Row]:
+        """For tables: one row an event."""
+        for number, event in enumerate(self.events, start=1):
+            yield {
+                "id": self.id,
+                "event": number,
+                **slot_columns(event.event),
+                "gold": event.gold,
+                "observed": event.observed,
+                "frame": event.frame,
+                "probability": event.probability,
+            }
 
 
 def as_given(event: Event) -> dict[str, Any]:

@@ -12,6 +12,7 @@ whole document has no bound: it is asked what it foresees after the events befor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,6 +24,7 @@ from torch import Tensor
 
 from ssdvae.answers.infer import as_given, count_unknown
 from ssdvae.answers.ranked import Ranked, ranked_everywhere
+from ssdvae.answers.table import Row, slot_columns
 from ssdvae.data.batches import Batch, Noise, collate, generator, within_bounds
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Document, Event
@@ -91,6 +93,23 @@ class ScoredDocument:
         events = [event.to_record() for event in self.events]
         return {**record, "unknown_words": self.unknown_words, "events": events}
 
+    def rows(self) -> Iterator[Row]:
+        """For tables: one row an event."""
+        for number, event in enumerate(self.events, start=1):
+            best = event.frames[0] if event.frames else None
+            yield {
+                "id": self.id,
+                "event": number,
+                **slot_columns(event.event),
+                "nats": event.nats,
+                "percentile": math.nan if event.percentile is None else event.percentile,
+                **{f"nats_{slot}": value for slot, value in zip(SLOTS, event.slots, strict=True)},
+                "frame": None if best is None else best.name,
+                "frame_probability": math.nan if best is None else best.probability,
+                "document_nats": self.nats,
+                "kind": self.kind,
+            }
+
 
 @dataclass(frozen=True)
 class Nats:
@@ -132,6 +151,16 @@ def nats(model: EventModel, batch: Batch, samples: int = SAMPLES, seed: int = 1)
             slots[rows, event], events[rows, event] = -log_p, -log_p.sum(-1)
     refuse_nan(events)
     return Nats(slots, events, kind)
+
+
+@torch.no_grad()
+def document_log_probs(
+    model: EventModel, batch: Batch, samples: int = SAMPLES, seed: int = 1
+) -> Float[Tensor, " B"]:
+    """What the nats of each document sum to, without those of its events, which may cost more."""
+    if kind_of(model) != "bound":
+        return -nats(model, batch, samples, seed).events.sum(1)
+    return model.bounds(batch, samples, Noise(generator(seed, "score"), len(batch), alike=True))[-1].double()
 
 
 def score_documents(
