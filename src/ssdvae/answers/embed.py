@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssdvae.answers.table import Row, slot_columns
-from ssdvae.data.events import SLOTS, Document, Event, event_to_record
+from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.vectors import embed_documents as vectors_of
@@ -26,10 +26,11 @@ class Embedded:
     document: Document
     vector: Array
     events: Array
+    slots: Slots = SLOTS  # of the model
 
     def to_record(self) -> dict[str, Any]:
         events = [
-            {**event_to_record(event), "vector": vector}
+            {**event_to_record(event, self.slots), "vector": vector}
             for event, vector in zip(self.document.events, _rounded(self.events), strict=True)
         ]
         return {"id": self.document.id, "vector": _rounded(self.vector), "events": events}
@@ -39,7 +40,7 @@ class Embedded:
         yield {
             "id": self.document.id,
             "event": 0,
-            **dict.fromkeys(SLOTS),
+            **dict.fromkeys(self.slots),
             "vector": self.vector.tolist(),
         }
         for number, (event, vector) in enumerate(
@@ -48,7 +49,7 @@ class Embedded:
             yield {
                 "id": self.document.id,
                 "event": number,
-                **slot_columns(event),
+                **slot_columns(event, self.slots),
                 "vector": vector.tolist(),
             }
 
@@ -64,7 +65,7 @@ def embed(
     """The vectors of documents, one after another; no more than a batch is held at once."""
     given, read = tee(documents)
     for document, (vector, events) in zip(given, vectors_of(model, read, batch, normalize), strict=True):
-        yield Embedded(document, vector, events)
+        yield Embedded(document, vector, events, model.slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class Similar:
     place: int  # in it, from 0
     event: Event
     similarity: float  # cosine
+    slots: Slots = SLOTS  # of the model
 
     def to_record(self) -> dict[str, Any]:
         return {
@@ -84,7 +86,7 @@ class Similar:
             "rank": self.rank,
             "id": self.id,
             "event": self.place + 1,
-            **slot_columns(self.event),
+            **slot_columns(self.event, self.slots),
             "similarity": round(self.similarity, 6),
         }
 
@@ -115,5 +117,5 @@ def similar(
     for event, near, far in zip(asked, rows.tolist(), distances.tolist(), strict=True):
         for rank, (row, distance) in enumerate(zip(near, far, strict=True), start=1):
             id, place, found = places[row]
-            answers.append(Similar(event, rank, id, place, found, 1 - distance))
+            answers.append(Similar(event, rank, id, place, found, 1 - distance, model.slots))
     return answers

@@ -11,7 +11,7 @@ probability of a document is its bound, or an estimate.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -24,7 +24,7 @@ from ssdvae.answers.score import Kind, document_log_probs, kind_of
 from ssdvae.answers.search import search
 from ssdvae.answers.table import Row, slot_columns
 from ssdvae.data.batches import Batch, in_order
-from ssdvae.data.events import SLOTS, Document, Event, event_to_record
+from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.models.base import EventModel
 from ssdvae.models.inputs import to_batch
 
@@ -40,9 +40,12 @@ class Filling:
     probability: float  # given what came before and after
     before: float  # given what came before alone, among the same candidates
 
-    def to_record(self) -> dict[str, Any]:
-        words = {name: value for name, value in event_to_record(self.event).items() if name in SLOTS}
-        return {**words, "probability": round(self.probability, 6), "before": round(self.before, 6)}
+    def to_record(self, slots: Slots) -> dict[str, Any]:
+        return {
+            **slot_columns(self.event, slots),
+            "probability": round(self.probability, 6),
+            "before": round(self.before, 6),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,11 @@ class Hole:
     fillings: tuple[Filling, ...]  # the likeliest first
     frames: Ranked  # of a model that infers them
 
-    def to_record(self) -> dict[str, Any]:
+    def to_record(self, slots: Slots) -> dict[str, Any]:
         record: dict[str, Any] = {"event": self.place + 1, "slots": self.slots}
         if self.frames:
             record["frames"] = [frame.to_record("frame") for frame in self.frames]
-        return {**record, "candidates": [filling.to_record() for filling in self.fillings]}
+        return {**record, "candidates": [filling.to_record(slots) for filling in self.fillings]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +72,14 @@ class Filled:
     events: tuple[Event, ...]
     holes: tuple[Hole, ...]
     kind: Kind  # of the probabilities of documents behind all this
+    slots: Slots = SLOTS  # of the model
 
     def to_record(self) -> dict[str, Any]:
         return {
             "id": self.id,
             "kind": self.kind,
-            "events": [event_to_record(event) for event in self.events],
-            "holes": [hole.to_record() for hole in self.holes],
+            "events": [event_to_record(event, self.slots) for event in self.events],
+            "holes": [hole.to_record(self.slots) for hole in self.holes],
         }
 
     def rows(self) -> Iterator[Row]:
@@ -86,16 +90,16 @@ class Filled:
                     "id": self.id,
                     "event": hole.place + 1,
                     "rank": rank,
-                    **slot_columns(filling.event),
+                    **slot_columns(filling.event, self.slots),
                     "probability": filling.probability,
                     "before": filling.before,
                 }
 
 
-def missing_slots(event: Event) -> tuple[int, ...]:
-    """The slots of an event in which a word is wanted."""
-    if event == Event(HOLE):
-        return tuple(range(len(SLOTS)))
+def missing_slots(event: Event, slots: int) -> tuple[int, ...]:
+    """Those of the slots of an event in which a word is wanted."""
+    if event.words == (HOLE,):
+        return tuple(range(slots))
     return tuple(slot for slot, word in enumerate(event.words) if word == HOLE)
 
 
@@ -116,16 +120,16 @@ def fill_documents(
     for document in documents:
         events, holes = list(document.events), []
         for place in range(len(events)):
-            wanted = missing_slots(events[place])
+            wanted = missing_slots(events[place], len(model.slots))
             if not wanted:
                 continue
-            after = [event for event in events[place + 1 :] if not missing_slots(event)]
+            after = [event for event in events[place + 1 :] if HOLE not in event.words]
             hole, best = _fill(
                 model, events[:place], events[place], after, wanted, top, beam, samples, seed, batch
             )
             events[place] = best
             holes.append(hole)
-        yield Filled(document.id, tuple(events), tuple(holes), kind_of(model))
+        yield Filled(document.id, tuple(events), tuple(holes), kind_of(model), model.slots)
 
 
 @torch.no_grad()
@@ -142,7 +146,7 @@ def _fill(
     batch: int,
 ) -> tuple[Hole, Event]:
     start = to_batch(model, [Document("", tuple(before))])
-    fixed = to_batch(model, [Document("", (replace(event, frame=None),))]).tokens[:, 0]
+    fixed = to_batch(model, [Document("", (event,))]).tokens[:, 0]
     fixed[:, list(wanted)] = -1
     found = search(model, foresee(model, start, samples=samples, seed=seed), fixed, beam)
     possible = torch.isfinite(found.log_p[0])
@@ -167,7 +171,7 @@ def _fill(
     frames: Ranked = ()
     if by_frame:
         frames = ranked((torch.cat(by_frame) + log_share[:, None]).logsumexp(0), model.frames, top)
-    hole = Hole(len(before), tuple(SLOTS[slot] for slot in wanted), fillings, frames)
+    hole = Hole(len(before), tuple(model.slots[slot] for slot in wanted), fillings, frames)
     return hole, Event.of_words(names[0])
 
 

@@ -15,7 +15,7 @@ from ssdvae.answers.ranked import Candidate, Ranked, ranked
 from ssdvae.answers.search import Found, documents_at_once, search
 from ssdvae.answers.table import Row, slot_columns
 from ssdvae.data.batches import Batch, Noise, generator
-from ssdvae.data.events import MISSING, SLOTS, Document, Event, event_to_record
+from ssdvae.data.events import MISSING, SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.foresight import Foresight
@@ -33,8 +33,8 @@ class NextEvent:
     probability: float
     frame: Candidate | None
 
-    def to_record(self) -> dict[str, Any]:
-        record = {**event_to_record(self.event), "probability": round(self.probability, 8)}
+    def to_record(self, slots: Slots) -> dict[str, Any]:
+        record = {**event_to_record(self.event, slots), "probability": round(self.probability, 8)}
         if self.frame is None:
             del record["frame"]
         else:
@@ -56,6 +56,7 @@ class Next:
     exact: bool  # whether the probabilities are exact
     note: str  # what they are, in words
     unknown_words: int
+    slots: Slots = SLOTS  # of the model
 
     def to_record(self) -> dict[str, Any]:
         record: dict[str, Any] = {"id": self.id, "read": self.read, "exact": self.exact, "note": self.note}
@@ -64,18 +65,20 @@ class Next:
         if self.frames:
             record["frames"] = [frame.to_record("frame") for frame in self.frames]
         record["heads"] = [head.to_record("head") for head in self.heads]
-        return {**record, "events": [event.to_record() for event in self.events]}
+        return {**record, "events": [event.to_record(self.slots) for event in self.events]}
 
     def rows(self) -> Iterator[Row]:
         """For tables: one row a frame, a head and an event."""
         for kind, names in (("frame", self.frames), ("head", self.heads)):
             for rank, one in enumerate(names, start=1):
-                nothing: Row = dict.fromkeys(SLOTS)
-                found = {"frame": one.name} if kind == "frame" else {"frame": None, SLOTS[0]: one.name}
+                nothing: Row = dict.fromkeys(self.slots)
+                found = {"frame": one.name} if kind == "frame" else {"frame": None, self.slots[0]: one.name}
                 yield self._row(kind, rank, {**nothing, **found}, one.probability)
         for rank, event in enumerate(self.events, start=1):
             frame = {"frame": None if event.frame is None else event.frame.name}
-            yield self._row("event", rank, {**slot_columns(event.event), **frame}, event.probability)
+            yield self._row(
+                "event", rank, {**slot_columns(event.event, self.slots), **frame}, event.probability
+            )
 
     def _row(self, kind: str, rank: int, found: Row, probability: float) -> Row:
         return {"id": self.id, "kind": kind, "rank": rank, **found, "probability": probability}
@@ -110,13 +113,15 @@ def next_events(
 
 def given_numbers(model: EventModel, given: Mapping[str, str]) -> tuple[int, list[int]]:
     """The number of the frame that is given, −1 for none, and of the words in the slots."""
-    if unknown := [name for name in given if name not in (FRAME, *SLOTS)]:
-        raise UserError(f"--given: no slot {unknown[0]!r}; there are: {', '.join((FRAME, *SLOTS))}")
+    known = (FRAME, *model.slots)
+    if unknown := [name for name in given if name not in known]:
+        raise UserError(f"--given: no slot {unknown[0]!r}; there are: {', '.join(known)}")
     frame = model.frames.find(given[FRAME], "frame") if FRAME in given else -1
     if frame >= 0 and not model.infers_frames:
         raise UserError(f"{model.config.model} has no frames that could be given to it")
     fixed = [
-        model.vocabulary.find(_word(model, given[slot]), "word") if slot in given else -1 for slot in SLOTS
+        model.vocabulary.find(_word(model, given[slot]), "word") if slot in given else -1
+        for slot in model.slots
     ]
     return frame, fixed
 
@@ -195,6 +200,7 @@ def _next(
                 exact=model.exact and not found.bayes,
                 note=note,
                 unknown_words=unknown[row],
+                slots=model.slots,
             )
         )
     return answers

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ssdvae.data.events import MISSING, SLOTS, Event
+from ssdvae.data.events import Event, Slots
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.errors import UserError
 from ssdvae.files import AnyPath, atomic_write
@@ -28,9 +28,9 @@ CHUNK = 10_000
 Row = dict[str, Any]
 
 
-def slot_columns(event: Event) -> Row:
+def slot_columns(event: Event, slots: Slots) -> Row:
     """The words of an event, each in the column of its slot."""
-    return dict(zip(SLOTS, (None if word == MISSING else word for word in event.words), strict=True))
+    return dict(zip(slots, event.values(len(slots)), strict=True))
 
 
 @runtime_checkable

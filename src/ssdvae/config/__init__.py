@@ -9,6 +9,7 @@ from ssdvae.config.analysis import ExplainSettings, GenerateSettings, InferSetti
 from ssdvae.config.data import (
     SPLITS,
     AnnotateSettings,
+    EngineSettings,
     ExtractSettings,
     PrepareSettings,
     Split,
@@ -35,6 +36,7 @@ from ssdvae.config.paper import MEASURED_ALIKE, REPRODUCED, TRAINED_ALIKE, Repro
 from ssdvae.config.presets import PRESETS, Counts, preset
 from ssdvae.config.recipes import RECIPES
 from ssdvae.config.settings import Bounds, Setting, Settings, setting
+from ssdvae.config.slots import SLOTS, Slots, slots_of_text
 from ssdvae.config.training import EVAL_BATCH, TRAIN_DEFAULTS, BenchmarkSettings, TrainSettings
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "PRESETS",
     "RECIPES",
     "REPRODUCED",
+    "SLOTS",
     "SPLITS",
     "TRAINED_ALIKE",
     "TRAIN_DEFAULTS",
@@ -52,6 +55,7 @@ __all__ = [
     "Bounds",
     "ClassifierSettings",
     "Counts",
+    "EngineSettings",
     "EvaluateSettings",
     "ExplainSettings",
     "ExtractSettings",
@@ -72,6 +76,7 @@ __all__ = [
     "SSDVAESettings",
     "Setting",
     "Settings",
+    "Slots",
     "Split",
     "StreamSettings",
     "TrainSettings",
@@ -79,4 +84,5 @@ __all__ = [
     "cores",
     "preset",
     "setting",
+    "slots_of_text",
 ]
