@@ -71,15 +71,16 @@ def search(model: EventModel, ahead: Foresight, fixed: Int[Tensor, "B slots"], b
             log_fixed = mass.flatten(1).logsumexp(1)
             if slot:
                 head = words[:, :, 0]
-                heads = torch.full_like(heads, -torch.inf)
                 shares = (mass.logsumexp(2) - log_fixed[:, None]).exp()
-                heads = torch.zeros_like(heads).scatter_add(1, head, shares).log()
+                heads = torch.zeros_like(heads).scatter_add(1, head, shares.to(heads)).log()
             else:
                 heads = mass[:, 0] - log_fixed[:, None]
         most = width if bool((known >= 0).all()) else width * V
         best = mass.flatten(1).topk(min(beam, most))
         parent, word = best.indices // V, best.indices % V
         joint = joint[document, parent] + log_p[document, parent, :, word].double()
+        # Where fewer were left than the beam has places, what is forbidden stays so.
+        joint = joint.masked_fill(best.values[..., None] == -torch.inf, -torch.inf)
         words = torch.cat([words[document, parent], word[..., None]], dim=2)
         rows = (((document * width + parent) * draws)[..., None] + draw).flatten()
         state, plan = state.rows(rows), plan.rows(rows)

@@ -6,6 +6,13 @@ Nothing here imports anything heavy, so that ``ssdvae --help`` answers at once.
 from __future__ import annotations
 
 from ssdvae.config.analysis import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
+from ssdvae.config.asking import (
+    EmbedSettings,
+    FillSettings,
+    NextSettings,
+    ScoreSettings,
+    SimilarSettings,
+)
 from ssdvae.config.data import (
     SPLITS,
     AnnotateSettings,
@@ -55,16 +62,19 @@ __all__ = [
     "Bounds",
     "ClassifierSettings",
     "Counts",
+    "EmbedSettings",
     "EngineSettings",
     "EvaluateSettings",
     "ExplainSettings",
     "ExtractSettings",
+    "FillSettings",
     "GenerateSettings",
     "HAQAESettings",
     "InferSettings",
     "LanguageModelSettings",
     "LatentSettings",
     "ModelSettings",
+    "NextSettings",
     "PlannerSettings",
     "PrepareSettings",
     "RNNLMClassifierSettings",
@@ -74,8 +84,10 @@ __all__ = [
     "ReportSettings",
     "ReproduceSettings",
     "SSDVAESettings",
+    "ScoreSettings",
     "Setting",
     "Settings",
+    "SimilarSettings",
     "Slots",
     "Split",
     "StreamSettings",
