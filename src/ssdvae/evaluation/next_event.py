@@ -88,7 +88,9 @@ class Counts:
         p = self.log_frequency.exp()
         rows = []
         for head in before.tolist():
-            found = slice(*torch.searchsorted(self.pairs[0], torch.tensor([head, head + 1])).tolist())
+            found = slice(
+                *torch.searchsorted(self.pairs[0].contiguous(), torch.tensor([head, head + 1])).tolist()
+            )
             row = p * (found.stop - found.start)
             row[self.pairs[1, found]] += self.counts[found]
             rows.append(row / row.sum() if found.stop > found.start else p)
