@@ -20,7 +20,7 @@ from ssdvae.models.vectors import encode
 Array = NDArray[np.float32]
 
 NEAR = 2.0
-"""λ of the vectors that neighbours are found by: events of the same kind first, and of these the most alike."""
+"""λ of the vectors by which neighbours are found: events of the same kind, and of these the most alike."""
 
 
 @dataclass(frozen=True)

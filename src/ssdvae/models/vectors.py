@@ -40,7 +40,7 @@ def composed(
     there: Bool[Tensor, "B M slots"],
     known: Bool[Tensor, "B M slots"],
 ) -> tuple[Float[Tensor, "B M e"], Float[Tensor, "B M e"]]:
-    """unit(⊙_s u_s) of the words that are ``there``, and unit(u_head + Σ_s u_s) of those that are ``known``."""
+    """unit(⊙_s u_s) of the words that are ``there``, unit(u_head + Σ_s u_s) of those that are ``known``."""
     # Of length √e, so that a product of many is no smaller than one of few.
     units = normalize(words[tokens] - words.mean(0), dim=-1) * words.shape[1] ** 0.5
     product = units.masked_fill(~there[..., None], 1).prod(2)
