@@ -83,6 +83,7 @@ def test_the_signature_is_made_of_the_settings() -> None:
         "infer": config.InferSettings,
         "generate": config.GenerateSettings,
         "write_report": config.ReportSettings,
+        "explore": config.ExploreSettings,
         "reproduce": config.ReproduceSettings,
     }
     for name, kind in groups.items():
