@@ -29,7 +29,7 @@ PORT = 8799
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
 INFER = """
 import sys, time, ssdvae
-run, file, out, batch = sys.argv[1:]
+run, file, out = sys.argv[1:]
 model = ssdvae.load(run)
 ssdvae.infer_file(model, file, out, progress=False)  # once, to warm up
 begin = time.perf_counter()
@@ -45,7 +45,7 @@ def pinned(core: int, *command: str) -> list[str]:
 def infer_rate(run: str, file: Path) -> float:
     """Documents a second of `infer` on the file, without the time to start."""
     with tempfile.TemporaryDirectory() as folder:
-        command = pinned(0, sys.executable, "-c", INFER, run, str(file), f"{folder}/out.jsonl", "200")
+        command = pinned(0, sys.executable, "-c", INFER, run, str(file), f"{folder}/out.jsonl")
         done = subprocess.run(command, env=ONE_THREAD, check=True, capture_output=True, text=True)
     return float(done.stdout)
 
@@ -110,9 +110,8 @@ def main() -> None:
     print(f"explore                 {rate:8,.0f} documents/s, {args.requests / seconds:,.0f} requests/s")
     print(f"share                   {rate / infer:8.0%}")
     print(f"answers by status       {dict(statuses)}")
-    print(
-        f"memory of the server    {begun / 2**20:8,.0f} MB after the first tenth, {ended / 2**20:,.0f} MB at the end"
-    )
+    megabytes = [f"{rss / 2**20:,.0f} MB" for rss in (begun, ended)]
+    print(f"memory of the server    {megabytes[0]} after the first tenth, {megabytes[1]} at the end")
 
 
 if __name__ == "__main__":
