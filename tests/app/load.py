@@ -32,9 +32,9 @@ import sys, time, ssdvae
 run, file, out = sys.argv[1:]
 model = ssdvae.load(run)
 ssdvae.infer_file(model, file, out, progress=False)  # once, to warm up
-begin = time.perf_counter()
+begin, work = time.perf_counter(), time.process_time()
 count = ssdvae.infer_file(model, file, out, progress=False)
-print(count / (time.perf_counter() - begin))
+print(count / (time.perf_counter() - begin), count / (time.process_time() - work))
 """
 
 
@@ -42,12 +42,12 @@ def pinned(core: int, *command: str) -> list[str]:
     return ["taskset", "-c", str(core), *command]
 
 
-def infer_rate(run: str, file: Path) -> float:
-    """Documents a second of `infer` on the file, without the time to start."""
+def infer_rates(run: str, file: Path) -> list[float]:
+    """Documents of `infer` on the file a second, and a second of the processor; without the time to start."""
     with tempfile.TemporaryDirectory() as folder:
         command = pinned(0, sys.executable, "-c", INFER, run, str(file), f"{folder}/out.jsonl")
         done = subprocess.run(command, env=ONE_THREAD, check=True, capture_output=True, text=True)
-    return float(done.stdout)
+    return [float(rate) for rate in done.stdout.split()]
 
 
 def as_request(documents: list[dict[str, object]]) -> bytes:
@@ -85,7 +85,7 @@ def main() -> None:
     documents = [document_to_record(document) for document in read_documents(args.file)]
     given = cycle(documents)
     requests = [as_request(list(islice(given, args.documents))) for _ in range(args.requests)]
-    before = infer_rate(args.run, args.file)
+    before = infer_rates(args.run, args.file)
     command = [sys.executable, "-m", "ssdvae", "explore", args.run, "--port", str(PORT), "--no-open"]
     server = subprocess.Popen(pinned(0, *command), env=ONE_THREAD)
     try:
@@ -98,17 +98,22 @@ def main() -> None:
         os.sched_setaffinity(0, {1})
         process = psutil.Process(server.pid)
         asyncio.run(load(requests[: args.requests // 10], args.clients))  # warm: as many as will ever wait
-        begun = process.memory_info().rss
+        begun, work = process.memory_info().rss, sum(process.cpu_times()[:2])
         seconds, statuses = asyncio.run(load(requests, args.clients))
-        ended = process.memory_info().rss
+        ended, work = process.memory_info().rss, sum(process.cpu_times()[:2]) - work
     finally:
         server.terminate()
         server.wait()
-    after = infer_rate(args.run, args.file)
-    rate, infer = args.requests * args.documents / seconds, (before + after) / 2
-    print(f"infer on the file       {infer:8,.0f} documents/s ({before:,.0f} before, {after:,.0f} after)")
-    print(f"explore                 {rate:8,.0f} documents/s, {args.requests / seconds:,.0f} requests/s")
-    print(f"share                   {rate / infer:8.0%}")
+    after = infer_rates(args.run, args.file)
+    total = args.requests * args.documents
+    served = [total / seconds, total / work]
+    infer = [(a + b) / 2 for a, b in zip(before, after, strict=True)]
+    for place, unit in enumerate(("a second", "a second of the processor")):
+        print(
+            f"documents {unit}: explore {served[place]:,.0f}, infer on the file {infer[place]:,.0f} "
+            f"({before[place]:,.0f} before, {after[place]:,.0f} after): {served[place] / infer[place]:.0%}"
+        )
+    print(f"requests a second       {args.requests / seconds:,.0f}")
     print(f"answers by status       {dict(statuses)}")
     megabytes = [f"{rss / 2**20:,.0f} MB" for rss in (begun, ended)]
     print(f"memory of the server    {megabytes[0]} after the first tenth, {megabytes[1]} at the end")
