@@ -17,6 +17,7 @@ from ssdvae.config import SPLITS, EngineSettings, PrepareSettings, Split
 from ssdvae.data.corpus import SCHEMA, Corpus, split_file, write_manifest
 from ssdvae.data.events import Document, Event, Words, folded
 from ssdvae.data.items import ItemBuilder
+from ssdvae.data.lemmas import LEMMAS, commonest_lemmas, one_word, save_lemmas
 from ssdvae.data.source import Found, Source, split_of
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
@@ -68,6 +69,8 @@ def _usable(document: Document, settings: PrepareSettings, frames: Inventory | N
 
 def words_of(event: Event, settings: PrepareSettings) -> Words:
     words = event.padded(len(settings.slot_names))
+    if settings.lemmas and event.lemma is not None:
+        words = (one_word(event.lemma), *words[1:])
     return folded(words) if settings.lowercase else words
 
 
@@ -122,10 +125,12 @@ def prepare(
 
     with new_folder(out) as temporary:
         hashes = {str(path): sha256(path) for path in source.paths}
-        frames, vocabulary = _count(passes, settings)
+        frames, vocabulary, lemmas = _count(passes, settings)
         with translate_os_errors(out, "write"):
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
+            if lemmas:
+                save_lemmas(lemmas, temporary / LEMMAS)
             counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
             if not counts["train"]["documents"]:
                 raise UserError("no documents are left for training; is --min-events too high?")
@@ -155,10 +160,11 @@ def _check_splits(sources: Mapping[Split, Path]) -> None:
 
 @dataclass(frozen=True)
 class _Counted:
-    """Frames and words of some documents."""
+    """Frames and words of some documents, and the lemmas of heads."""
 
     frames: Counter[str] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
+    lemmas: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, found: Iterable[Found], settings: PrepareSettings, frames: Inventory | None) -> Self:
@@ -168,14 +174,16 @@ class _Counted:
             if len(events) >= settings.min_events:
                 counted.frames.update([event.frame for event in events if event.frame is not None])
                 counted.words.update(_words(events, settings))
+                counted.lemmas.update(_lemmas(events, settings))
         return counted
 
     def add(self, other: _Counted) -> None:
         self.frames.update(other.frames)
         self.words.update(other.words)
+        self.lemmas.update(other.lemmas)
 
 
-def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocabulary]:
+def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocabulary, dict[str, str]]:
     path = passes.source.path("train")
     total = _Counted()
     for part in passes.map_documents(path, "counting", partial(_Counted.of, settings=settings, frames=None)):
@@ -196,11 +204,16 @@ def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocab
     kept = Vocabulary.from_counts(total.words, settings.vocabulary)
     counts = list(kept.counts)
     counts[kept.unknown] += total.words.total() - sum(counts)
-    return frames, Vocabulary(kept.names, counts)
+    return frames, Vocabulary(kept.names, counts), commonest_lemmas(total.lemmas, kept)
 
 
 def _words(events: Iterable[Event], settings: PrepareSettings) -> list[str]:
     return list(chain.from_iterable(words_of(event, settings) for event in events))
+
+
+def _lemmas(events: Iterable[Event], settings: PrepareSettings) -> list[tuple[str, str]]:
+    """Heads and their lemmas, where these are known."""
+    return [(words_of(event, settings)[0], event.lemma) for event in events if event.lemma is not None]
 
 
 class _EncodedSplit:
