@@ -96,14 +96,18 @@ class Batch:
 
     def rows(self, rows: Int[Tensor, " K"]) -> Batch:
         """Some of the documents, each as often as wanted."""
-        return Batch(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        return self.each(lambda part: part[rows])
 
     def with_another_event(self) -> Batch:
         """The same documents with room for one more event, of which nothing is known, after all others."""
         size, _, slots = self.tokens.shape
         nothing = self.frames.new_full((size, 1), -1)
-        added = (self.tokens.new_zeros(size, 1, slots), nothing, nothing, nothing < 0)
-        return Batch(*(torch.cat(pair, 1) for pair in zip(vars(self).values(), added, strict=True)))
+        return Batch(
+            torch.cat([self.tokens, self.tokens.new_zeros(size, 1, slots)], 1),
+            torch.cat([self.frames, nothing], 1),
+            torch.cat([self.observed, nothing], 1),
+            torch.cat([self.mask, nothing < 0], 1),
+        )
 
     def part(self, rows: slice) -> Batch:
         """Some of the documents, padded as before, since each place of the chain takes its noise."""
