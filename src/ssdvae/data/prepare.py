@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,8 @@ ROWS = 2**17
 """Documents of a file: what is held in memory while writing.
 
 A file is one record batch, whose numbers stand one after another, so that they can be read where they are."""
+
+log = logging.getLogger(__name__)
 
 COUNTS = [
     "read",
@@ -126,6 +129,10 @@ def prepare(
     with new_folder(out) as temporary:
         hashes = {str(path): sha256(path) for path in source.paths}
         frames, vocabulary, lemmas = _count(passes, settings)
+        if not len(frames) and not settings.keep_frameless:
+            log.info("no event of the training split has a frame: all events are kept, without one")
+            settings = replace(settings, keep_frameless=True)
+            frames, vocabulary, lemmas = _count(passes, settings)
         with translate_os_errors(out, "write"):
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
@@ -133,7 +140,9 @@ def prepare(
                 save_lemmas(lemmas, temporary / LEMMAS)
             counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
             if not counts["train"]["documents"]:
-                raise UserError("no documents are left for training; is --min-events too high?")
+                raise UserError(
+                    "no documents are left for training; is the file empty, or --min-events too high?"
+                )
             items = {split: builder.write(temporary, split) for split, builder in builders.items()}
             write_manifest(
                 temporary,
@@ -189,11 +198,6 @@ def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocab
     for part in passes.map_documents(path, "counting", partial(_Counted.of, settings=settings, frames=None)):
         total.add(part)
     frames = Inventory.most_frequent(total.frames, settings.frames)
-    if not len(frames):
-        raise UserError(
-            f"no event of the training split has a frame ({', '.join(map(str, passes.source.paths))})\n"
-            "is the file empty? at least some events must have one"
-        )
     if len(total.frames) > len(frames) and not settings.keep_frameless:
         # Events of the other frames are dropped, so that later ones may take their places.
         total = _Counted()
