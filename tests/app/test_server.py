@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from pathlib import Path
@@ -49,14 +50,15 @@ def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]
         for a, b in zip(mine["events"], theirs["events"], strict=True):
             assert a["probability"] == pytest.approx(b["probability"], abs=1e-5)
     body = {"documents": documents}
-    for operation, theirs in (
+    asked_of: tuple[tuple[str, Iterable[Any]], ...] = (
         ("score", api.score(runs[0], documents)),
         ("embed", api.embed(runs[0], documents)),
         ("next", api.next_events(runs[0], documents, beam=BEAM, samples=SAMPLES)),
         ("fill", api.fill(runs[0], documents)),
-    ):
+    )
+    for operation, answers in asked_of:
         found = served.ask(f"/api/{operation}", body).json["documents"]
-        assert_close(found, [json.loads(to_json(d.to_record())) for d in theirs])
+        assert_close(found, [json.loads(to_json(one.to_record())) for one in answers])
     given = {"documents": [EVENTS[:1]], "given": {"frame": "Trial", "verb": "tried"}, "top": 3}
     (told,) = served.ask("/api/next", given).json["documents"]
     assert {event["verb"] for event in told["events"]} == {"tried"}

@@ -114,7 +114,7 @@ def _surprise(event: ScoredEvent) -> Html:
     """How unusual an event is after those before it."""
     if event.percentile is None:
         return tag("small", f"{event.nats:.1f} nats", class_="surprise")
-    words = f"more surprising than {event.percentile:.0f}\N{NO-BREAK SPACE}% of events"
+    words = f"more surprising than {percent(event.percentile / 100)} of events"
     unusual = event.percentile >= UNUSUAL
     return tag(
         "small", f"unusual: {words}" if unusual else words, class_="surprise odd" if unusual else "surprise"
