@@ -101,7 +101,7 @@ def test_a_new_setting_is_a_new_argument() -> None:
     def function(run: str, **settings: Any) -> None:
         """Does nothing."""
 
-    assert str(inspect.signature(function)).startswith("(run: 'str', *, observe_frames: bool = False, batch")
+    assert str(inspect.signature(function)).startswith("(run: 'str', *, observe_frames: bool = False, top")
 
 
 def test_the_api_is_found_by_looking() -> None:
