@@ -69,7 +69,10 @@ def _corpus_file(corpus: Corpus, name: str) -> str:
             return f"{len(corpus.split(split)):,} documents" if documents else "no documents"
         for kind in ITEMS:
             if name == item_file(kind, split):
-                items, counted = count_items(path, kind), corpus.manifest.get(kind, {}).get(split)
+                items, counted = (
+                    count_items(path, kind, corpus.slots),
+                    corpus.manifest.get(kind, {}).get(split),
+                )
                 if counted not in (None, items):
                     raise DataError(path, None, f"{items} items", f"{counted}, as manifest.json has it")
                 return f"{items:,} items"

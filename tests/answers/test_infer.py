@@ -115,7 +115,7 @@ def test_observed_frames_become_likelier() -> None:
     for document in documents:
         (event,) = document.events
         unlikely = next(iter(infer_documents(model, [document], top=2))).events[0].frames[1].name
-        told = [Document("a", (dataclasses.replace(event, frame=unlikely),))]
+        told = [Document("a", (event.changed(frame=unlikely),))]
         (free,), (steered,) = (
             list(infer_documents(model, told, observe_frames=observe, top=2)) for observe in (False, True)
         )
@@ -128,9 +128,7 @@ def test_observed_frames_become_likelier() -> None:
 def test_frames_that_are_only_compared_with_change_nothing() -> None:
     model = toy_ssdvae()
     documents = named_documents(toy_documents([3, 2], labelled=1), model)
-    bare = [
-        Document(d.id, tuple(dataclasses.replace(event, frame=None) for event in d.events)) for d in documents
-    ]
+    bare = [Document(d.id, tuple(event.changed(frame=None) for event in d.events)) for d in documents]
     both = (infer_documents(model, d, attention=True) for d in (documents, bare))
     for with_frame, without in zip(*both, strict=True):
         assert [e.attention for e in with_frame.events] == [e.attention for e in without.events]
@@ -176,7 +174,7 @@ def test_a_record_is_a_document_again() -> None:
     model = toy_ssdvae()
     origin = Origin(1, 4, 9, negated=True, text="she did not meet him", text_start=2)
     documents = [
-        replace(d, events=tuple(replace(e, lemma="meet", origin=origin) for e in d.events))
+        replace(d, events=tuple(e.changed(lemma="meet", origin=origin) for e in d.events))
         for d in named_documents(toy_documents([2, 3]), model)
     ]
     for document, found in zip(documents, infer_documents(model, documents), strict=True):
@@ -184,7 +182,7 @@ def test_a_record_is_a_document_again() -> None:
         again = document_from_record(record).events
         assert [event.frame for event in again] == [event.frame for event in found.events]
         for mine, given in zip(again, document.events, strict=True):
-            assert replace(mine, frame=None, probability=None) == replace(given, frame=None)
+            assert mine.changed(frame=None, probability=None) == given.changed(frame=None)
         assert [event["gold"] for event in record["events"]] == [event.frame for event in document.events]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ssdvae.config import PrepareSettings
 from ssdvae.data.choices import ChoiceBuilder, MaskedItem, OrderItem, Script, read_items, write_items
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.events import MISSING, Document, Event
+from ssdvae.data.events import MISSING, SLOTS, Document, Event
 from ssdvae.data.items import count_items
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
@@ -108,7 +108,7 @@ SETTINGS = PrepareSettings(cloze_items=30, cloze_events=5, cloze_options=4)
 def built(documents: list[Document]) -> ChoiceBuilder:
     builder = ChoiceBuilder(SETTINGS)
     for document in documents:
-        builder.add(document.id, [event.words for event in document.events])
+        builder.add(document.id, [event.padded(4) for event in document.events])
     return builder
 
 
@@ -120,7 +120,7 @@ def test_what_items_are_made_of() -> None:
     builder = built(DOCUMENTS)
     masked, orders = builder.masked(), builder.orders()
     assert len(masked) == len(orders) == 30
-    scripts = {tuple(e.words for e in d.events[:5]) for d in DOCUMENTS if len(d.events) >= 3}
+    scripts = {tuple(e.padded(4) for e in d.events[:5]) for d in DOCUMENTS if len(d.events) >= 3}
     for item in masked:
         assert item.options[0] == item.events
         assert item.events in scripts
@@ -158,7 +158,7 @@ def test_prepare_writes_them_and_old_folders_have_none(tmp_path: Path) -> None:
     corpus = prepare(tmp_path / "a.jsonl", tmp_path / "a", settings)
     for kind in ("masked", "order"):
         for split in ("valid", "test"):
-            assert count_items(corpus.items(kind, split), kind) == corpus.manifest[kind][split] == 10
+            assert count_items(corpus.items(kind, split), kind, SLOTS) == corpus.manifest[kind][split] == 10
     none = prepare(tmp_path / "a.jsonl", tmp_path / "b", PrepareSettings(cloze_items=0))
     assert not none.has_items("masked", "valid")
     with pytest.raises(UserError, match=r"no order items for the split 'test'\n(.|\n)*prepare again"):

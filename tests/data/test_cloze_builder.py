@@ -13,7 +13,7 @@ from ssdvae.cli.main import main
 from ssdvae.config import PrepareSettings, Split
 from ssdvae.data.cloze import ClozeBuilder, Sequel, read_cloze
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.events import MISSING, Document, Event
+from ssdvae.data.events import MISSING, SLOTS, Document, Event
 from ssdvae.data.prepare import prepare, split_of
 from ssdvae.data.readers import write_jsonl
 from ssdvae.errors import UserError
@@ -26,7 +26,9 @@ SETTINGS = PrepareSettings(
 
 def told(number: int, length: int) -> Document:
     """Every verb names its document and place, so that it shows where an event came from."""
-    events = (Event(f"V{number}-{place}", "Ann", None, "in", "FG"[place % 2]) for place in range(length))
+    events = (
+        Event(f"V{number}-{place}", "Ann", None, "in", frame="FG"[place % 2]) for place in range(length)
+    )
     return Document(f"d{number}", tuple(events))
 
 
@@ -52,7 +54,7 @@ def test_truths_are_documents_and_distractors_other_documents(
     corpus = corpus_of(tmp_path, "a", documents)
     items = read_cloze(corpus.cloze(split))
     long_enough = [d for d in documents if len(d.events) >= 3 and split_of(d.id, SETTINGS) == split]
-    sequences = {tuple(e.verb.lower() for e in d.events[:3]) for d in long_enough}
+    sequences = {tuple(e.head.lower() for e in d.events[:3]) for d in long_enough}
     assert len(items) == corpus.manifest["cloze"][split] == 20 < len(sequences)
     assert len({item.truth for item in items}) == 20
     truths = [verbs(item.truth) for item in items]
@@ -92,7 +94,7 @@ def test_the_choice_depends_on_the_seed_and_the_ids_alone(tmp_path: Path, docume
 def test_more_items_begin_with_the_same_documents(documents: list[Document]) -> None:
     few, many = (ClozeBuilder(PrepareSettings(cloze_events=3, cloze_items=n)) for n in (10, 30))
     for builder, document in itertools.product((few, many), documents):
-        builder.add(document.id, [event.words for event in document.events])
+        builder.add(document.id, [event.padded(len(SLOTS)) for event in document.events])
     assert [item.truth for item in few.items()] == [item.truth for item in many.items()][:10]
 
 

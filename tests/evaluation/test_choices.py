@@ -51,7 +51,7 @@ class Oracle(RNNLM):
 def builder(count: int) -> ChoiceBuilder:
     made = ChoiceBuilder(PrepareSettings(cloze_items=count, cloze_options=4))
     for document in World.embedded().documents(3 * count, seed=4):
-        made.add(document.id, [event.words for event in document.events])
+        made.add(document.id, [event.padded(4) for event in document.events])
     return made
 
 

@@ -32,10 +32,17 @@ RENAMED = {
     ("prepare", "valid"): "sources",
     ("prepare", "test"): "sources",
     ("infer", "file"): "documents",
-    ("generate", "seed_event"): "seed_events",
+    ("next", "events"): "documents",
+    ("score", "file"): "documents",
+    ("fill", "file"): "documents",
+    ("embed", "file"): "documents",
 }
-# What another function does: `train --resume RUN` and `infer --out FILE`.
-ELSEWHERE = {("train", "resume"): "resume", ("infer", "out"): "infer_file"}
+# What another function does: `train --resume RUN`, `infer --out FILE`, `score --top N`.
+ELSEWHERE = (
+    {("train", "resume"): "resume", ("infer", "out"): "infer_file", ("score", "top"): "unusual"}
+    | {("infer", name): "infer_file" for name in config.StreamSettings.names()}
+    | {(name, "out"): "write_answers" for name in ("next", "score", "fill", "embed", "similar")}
+)
 
 
 def parameters(name: str) -> dict[str, inspect.Parameter]:
@@ -78,6 +85,11 @@ def test_the_signature_is_made_of_the_settings() -> None:
         "explain": config.ExplainSettings,
         "infer": config.InferSettings,
         "generate": config.GenerateSettings,
+        "next_events": config.NextSettings,
+        "score": config.ScoreSettings,
+        "fill": config.FillSettings,
+        "embed": config.EmbedSettings,
+        "similar": config.SimilarSettings,
         "write_report": config.ReportSettings,
         "reproduce": config.ReproduceSettings,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -144,8 +143,8 @@ def test_tensorboard_has_the_same_figures(corpus: Corpus, tmp_path: Path) -> Non
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=1, tensorboard=True))
-    events = EventAccumulator(str(run.folder / "tensorboard")).Reload()
+    run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=1, track="tensorboard"))
+    events = EventAccumulator(str(run.folder / "tracking" / "ssdvae")).Reload()
     logged = {(tag, e.step): e.value for tag in events.Tags()["scalars"] for e in events.Scalars(tag)}
     for record in run.metrics():
         for name in ("loss", "ppl"):
@@ -206,9 +205,9 @@ def test_steps_are_counted_as_the_settings_say(uninterrupted: Run) -> None:
 
 
 def test_a_classifier_that_cannot_be_judged_says_so(tmp_path: Path) -> None:
-    event = Event("met", "she", None, "in", "Meeting")
+    event = Event("met", "she", None, "in", frame="Meeting")
     known = [Document(f"d{i}", (event, event)) for i in range(8)]
-    unknown = [Document("u", (dataclasses.replace(event, frame=None),))]
+    unknown = [Document("u", (event.changed(frame=None),))]
     for name, documents in (("train", known), ("valid", unknown), ("test", known)):
         write_jsonl(tmp_path / f"{name}.jsonl", documents)
     files: dict[Split, Path] = {split: tmp_path / f"{split}.jsonl" for split in SPLITS}

@@ -7,7 +7,7 @@ prior; then the words follow one by one, each given the seed, the frames, and th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from ssdvae.answers.decoding import Choose, forbidden, sampling, searching
 from ssdvae.answers.infer import infer_documents
 from ssdvae.config import GenerateSettings
 from ssdvae.data.batches import Batch, Noise, generator, in_order
-from ssdvae.data.events import Document, Event
+from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel, refuse_nan
 from ssdvae.models.decoder import DecoderState
@@ -52,10 +52,12 @@ class Script:
     events: tuple[ScriptEvent, ...]
     seeds: int
     log_prob: float
+    slots: Slots = SLOTS  # of the model
 
     def to_record(self) -> dict[str, Any]:
         """For JSON."""
-        return {"log_prob": self.log_prob, "seeds": self.seeds, "events": [asdict(e) for e in self.events]}
+        events = [{**vars(e), "event": event_to_record(e.event, self.slots)} for e in self.events]
+        return {"log_prob": self.log_prob, "seeds": self.seeds, "events": events}
 
 
 @torch.no_grad()
@@ -83,17 +85,32 @@ def generate(
                 for purpose in ("frames", "words")
             )
             draw = partial(_draw, model, categorical, for_frames)
-            plan = _plan(model, seed, observed, len(rows), categorical, for_frames)
-            written.append(_write(model, settings, seed, plan, draw, sampling(settings, for_words.uniform)))
+            seeds, asked = _copies(seed, len(rows)), observed.expand(len(rows), -1)
+            plan = _plan(model, seeds, asked, categorical, for_frames)
+            written.append(_write(model, settings, seeds, plan, draw, sampling(settings, for_words.uniform)))
     else:
         unused = Noise(torch.Generator(), 1)
-        plan = _plan(model, seed, observed, 1, most_likely, unused)
+        plan = _plan(model, seed, observed, most_likely, unused)
         beam = settings.beam if settings.method == "beam" else 1
         written.append(
             _write(model, settings, seed, plan, partial(_draw, model, most_likely, unused), searching(beam))
         )
     scripts = [script for part in written for script in _scripts(model, seed_events, part)]
     return sorted(scripts, key=lambda script: -script.log_prob)[: settings.scripts]
+
+
+@torch.no_grad()
+def sample_continuations(
+    model: EventModel, seeds: Batch, observed: Int[Tensor, "B N"], settings: GenerateSettings
+) -> Int[Tensor, "B N slot"]:
+    """One script after each of many seeds, in numbers and with the seed; each has frames of its own."""
+    length = settings.changed(events=observed.shape[1] - seeds.mask.shape[1])
+    for_frames, for_words = (
+        Noise(generator(settings.seed, "generate", purpose), len(seeds)) for purpose in ("frames", "words")
+    )
+    plan = _plan(model, seeds, observed, categorical, for_frames)
+    draw = partial(_draw, model, categorical, for_frames)
+    return _write(model, length, seeds, plan, draw, sampling(length, for_words.uniform)).tokens
 
 
 def _seed(
@@ -112,13 +129,12 @@ def _seed(
 
 
 def _plan(
-    model: EventModel, seed: Batch, observed: Int[Tensor, "1 N"], size: int, sampler: Sampler, noise: Noise
+    model: EventModel, seeds: Batch, observed: Int[Tensor, "B N"], sampler: Sampler, noise: Noise
 ) -> Plan:
-    """The latent variables of ``size`` scripts."""
-    observed = observed.expand(size, -1)
-    if not seed.mask.shape[1]:
-        return model.plan_from_prior(size, observed.shape[1], sampler, noise)
-    plan = model.plan(PlanRequest.continuing(_copies(seed, size), observed, sampler, noise))
+    """The latent variables of a script after each seed."""
+    if not seeds.mask.shape[1]:
+        return model.plan_from_prior(len(seeds), observed.shape[1], sampler, noise)
+    plan = model.plan(PlanRequest.continuing(seeds, observed, sampler, noise))
     if plan.frames is None and (observed >= 0).any():
         raise UserError(f"{model.config.model} has no frames that could be given to it")
     return plan
@@ -136,7 +152,7 @@ def _copies(batch: Batch, size: int) -> Batch:
 class Written:
     """Scripts in numbers."""
 
-    tokens: Int[Tensor, "R N 4"]
+    tokens: Int[Tensor, "R N S"]
     plan: Plan
     log_p: Float[Tensor, " R"]
 
@@ -144,19 +160,18 @@ class Written:
 def _write(
     model: EventModel,
     settings: GenerateSettings,
-    seed: Batch,
+    seeds: Batch,
     plan: Plan,
     draw: Callable[[Plan, DecoderState], Plan],
     choose: Choose,
 ) -> Written:
     """The words of each script, one after another; ``draw`` adds frames that wait for the words before."""
-    seeds = _copies(seed, len(plan.mask))
     state, tokens = model.begin(seeds, plan), seeds.tokens
     plan = plan.after(seeds.mask.shape[1])
     total = torch.zeros(len(tokens), dtype=torch.float64, device=tokens.device)
     for _ in range(settings.events):
         plan, words = draw(plan, state), tokens.new_zeros(len(tokens), 0)  # of the event being written
-        for slot in range(4):
+        for slot in range(len(model.slots)):
             log_p, state = model.next_word(state, plan, words[:, -1] if slot else None, slot)
             refuse_nan(log_p)
             log_p = log_p.double().masked_fill(
@@ -168,7 +183,7 @@ def _write(
             total = total[rows] + log_p[rows, word]
             state, plan, tokens = state.rows(rows), plan.rows(rows), tokens[rows]
             words = torch.cat([words[rows], word[:, None]], dim=1)
-        _, state = model.next_word(state, plan, words[:, -1], 4)
+        _, state = model.next_word(state, plan, words[:, -1], len(model.slots))
         plan = plan.after(1)
         tokens = torch.cat([tokens, words[:, None]], dim=1)
     return Written(tokens, plan, total)
@@ -194,4 +209,6 @@ def _scripts(model: EventModel, seed: Sequence[Event], written: Written) -> list
             for document, planned in zip(infer_documents(model, documents), frames.tolist(), strict=True)
         ]
     scores = written.log_p.tolist()
-    return [Script(script, len(seed), log_p) for script, log_p in zip(events, scores, strict=True)]
+    return [
+        Script(script, len(seed), log_p, model.slots) for script, log_p in zip(events, scores, strict=True)
+    ]

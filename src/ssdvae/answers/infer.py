@@ -8,8 +8,9 @@ from typing import Any
 
 from ssdvae.answers.beliefs import infer_frames
 from ssdvae.answers.ranked import Ranked, ranked_everywhere
+from ssdvae.answers.table import Row, slot_columns
 from ssdvae.data.batches import Batch
-from ssdvae.data.events import Document, Event, event_to_record, folded
+from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record, folded
 from ssdvae.models.base import Beliefs, EventModel
 from ssdvae.models.inputs import groups, to_batch
 
@@ -41,8 +42,9 @@ class InferredEvent:
     def gold(self) -> str | None:
         return self.event.frame
 
-    def to_record(self) -> dict[str, Any]:
-        record = {**as_given(self.event), "observed": self.observed, **self.frames[0].to_record("frame")}
+    def to_record(self, slots: Slots) -> dict[str, Any]:
+        given = as_given(self.event, slots)
+        record = {**given, "observed": self.observed, **self.frames[0].to_record("frame")}
         if len(self.frames) > 1:
             record["alternatives"] = [frame.to_record("frame") for frame in self.frames[1:]]
         if self.attention is not None:
@@ -57,19 +59,33 @@ class InferredDocument:
     id: str
     events: tuple[InferredEvent, ...]
     unknown_words: int  # that the model has never seen, and read as one and the same
+    slots: Slots = SLOTS  # of the model
 
     def to_record(self) -> dict[str, Any]:
         """For JSON: the document as it was read, with more said about each event."""
         return {
             "id": self.id,
             "unknown_words": self.unknown_words,
-            "events": [event.to_record() for event in self.events],
+            "events": [event.to_record(self.slots) for event in self.events],
         }
 
+    def rows(self) -> Iterator[Row]:
+        """For tables: one row an event."""
+        for number, event in enumerate(self.events, start=1):
+            yield {
+                "id": self.id,
+                "event": number,
+                **slot_columns(event.event, self.slots),
+                "gold": event.gold,
+                "observed": event.observed,
+                "frame": event.frame,
+                "probability": event.probability,
+            }
 
-def as_given(event: Event) -> dict[str, Any]:
+
+def as_given(event: Event, slots: Slots) -> dict[str, Any]:
     """An event as files have it, its own frame under the name ``gold``."""
-    record = event_to_record(event)
+    record = event_to_record(event, slots)
     return {("gold" if name == "frame" else name): value for name, value in record.items()}
 
 
@@ -102,7 +118,14 @@ def infer_documents(
             beliefs = infer_frames(model, numbers)
             rows = iter(_documents(model, full, numbers, beliefs, top, attention))
         for document in group:
-            yield next(rows) if document.events else InferredDocument(document.id, (), 0)
+            yield next(rows) if document.events else InferredDocument(document.id, (), 0, model.slots)
+
+
+def inferred_records(
+    model: EventModel, documents: Iterable[Document], **settings: Any
+) -> Iterator[dict[str, Any]]:
+    """The same for JSON."""
+    return (document.to_record() for document in infer_documents(model, documents, **settings))
 
 
 def _documents(
@@ -132,6 +155,7 @@ def _documents(
                 for m, (event, told) in enumerate(zip(document.events, observed[row], strict=False))
             ),
             unknown[row],
+            model.slots,
         )
 
 

@@ -12,6 +12,7 @@ whole document has no bound: it is asked what it foresees after the events befor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,9 +24,10 @@ from torch import Tensor
 
 from ssdvae.answers.infer import as_given, count_unknown
 from ssdvae.answers.ranked import Ranked, ranked_everywhere
+from ssdvae.answers.table import Row, slot_columns
 from ssdvae.data.batches import Batch, Noise, collate, generator, within_bounds
 from ssdvae.data.documents import Documents
-from ssdvae.data.events import SLOTS, Document, Event
+from ssdvae.data.events import SLOTS, Document, Event, Slots
 from ssdvae.models.base import EventModel, refuse_nan
 from ssdvae.models.inputs import groups, to_batch
 from ssdvae.models.latent import most_likely
@@ -57,14 +59,14 @@ class ScoredEvent:
         """What the latent variables cost: 0 where the model is exact."""
         return self.nats - sum(self.slots)
 
-    def to_record(self) -> dict[str, Any]:
-        record = {**as_given(self.event), "nats": round(self.nats, 6)}
+    def to_record(self, names: Slots) -> dict[str, Any]:
+        record = {**as_given(self.event, names), "nats": round(self.nats, 6)}
         if self.percentile is not None:
             record["percentile"] = round(self.percentile, 2)
-        record["slot_nats"] = dict(zip(SLOTS, (round(x, 6) for x in self.slots), strict=True))
+        record["slot_nats"] = dict(zip(names, (round(x, 6) for x in self.slots), strict=True))
         if self.slot_percentiles is not None:
             shares = (round(x, 2) for x in self.slot_percentiles)
-            record["slot_percentiles"] = dict(zip(SLOTS, shares, strict=True))
+            record["slot_percentiles"] = dict(zip(names, shares, strict=True))
         if self.frames:
             record["frames"] = [frame.to_record("frame") for frame in self.frames]
         return record
@@ -79,6 +81,7 @@ class ScoredDocument:
     percentile: float | None  # of the mean over its events
     kind: Kind
     unknown_words: int
+    slots: Slots = SLOTS  # of the model
 
     @property
     def nats(self) -> float:
@@ -88,8 +91,25 @@ class ScoredDocument:
         record: dict[str, Any] = {"id": self.id, "nats": round(self.nats, 6), "kind": self.kind}
         if self.percentile is not None:
             record["percentile"] = round(self.percentile, 2)
-        events = [event.to_record() for event in self.events]
+        events = [event.to_record(self.slots) for event in self.events]
         return {**record, "unknown_words": self.unknown_words, "events": events}
+
+    def rows(self) -> Iterator[Row]:
+        """For tables: one row an event."""
+        for number, event in enumerate(self.events, start=1):
+            best = event.frames[0] if event.frames else None
+            yield {
+                "id": self.id,
+                "event": number,
+                **slot_columns(event.event, self.slots),
+                "nats": event.nats,
+                "percentile": math.nan if event.percentile is None else event.percentile,
+                **{f"nats_{slot}": value for slot, value in zip(self.slots, event.slots, strict=True)},
+                "frame": None if best is None else best.name,
+                "frame_probability": math.nan if best is None else best.probability,
+                "document_nats": self.nats,
+                "kind": self.kind,
+            }
 
 
 @dataclass(frozen=True)
@@ -134,6 +154,16 @@ def nats(model: EventModel, batch: Batch, samples: int = SAMPLES, seed: int = 1)
     return Nats(slots, events, kind)
 
 
+@torch.no_grad()
+def document_log_probs(
+    model: EventModel, batch: Batch, samples: int = SAMPLES, seed: int = 1
+) -> Float[Tensor, " B"]:
+    """What the nats of each document sum to, without those of its events, which may cost more."""
+    if kind_of(model) != "bound":
+        return -nats(model, batch, samples, seed).events.sum(1)
+    return model.bounds(batch, samples, Noise(generator(seed, "score"), len(batch), alike=True))[-1].double()
+
+
 def score_documents(
     model: EventModel,
     documents: Iterable[Document],
@@ -153,7 +183,11 @@ def score_documents(
         full = [document for document in group if document.events]
         rows = iter(_scored(model, full, samples, seed, top, usual)) if full else iter(())
         for document in group:
-            yield next(rows) if document.events else ScoredDocument(document.id, (), None, kind_of(model), 0)
+            yield next(rows) if document.events else _nothing(model, document)
+
+
+def _nothing(model: EventModel, document: Document) -> ScoredDocument:
+    return ScoredDocument(document.id, (), None, kind_of(model), 0, model.slots)
 
 
 def _scored(
@@ -196,6 +230,7 @@ def _scored(
             whole,
             found.kind,
             unknown[row],
+            model.slots,
         )
 
 

@@ -9,6 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ssdvae.api.asking import (
+        embed,
+        fill,
+        next_events,
+        score,
+        similar,
+        to_dataframe,
+        unusual,
+        write_answers,
+    )
     from ssdvae.api.data import annotate, extract, import_documents, prepare, tickets, world
     from ssdvae.api.looking import explain, generate, infer, infer_file, unknown_words, write_report
     from ssdvae.api.measuring import benchmark, check, evaluate, scores
@@ -25,6 +35,16 @@ WHERE = {
     "ssdvae.api.training": ("demo", "train", "resume", "load"),
     "ssdvae.api.measuring": ("evaluate", "scores", "benchmark", "check"),
     "ssdvae.api.looking": ("explain", "infer", "infer_file", "generate", "unknown_words", "write_report"),
+    "ssdvae.api.asking": (
+        "next_events",
+        "score",
+        "unusual",
+        "fill",
+        "embed",
+        "similar",
+        "write_answers",
+        "to_dataframe",
+    ),
     "ssdvae.api.paper": ("reproduce",),
     "ssdvae.data.corpus": ("Corpus",),
     "ssdvae.data.events": ("Document", "Event"),
@@ -45,22 +65,30 @@ __all__ = [
     "benchmark",
     "check",
     "demo",
+    "embed",
     "evaluate",
     "explain",
     "extract",
+    "fill",
     "generate",
     "import_documents",
     "infer",
     "infer_file",
     "load",
+    "next_events",
     "prepare",
     "reproduce",
     "resume",
+    "score",
     "scores",
+    "similar",
     "tickets",
+    "to_dataframe",
     "train",
     "unknown_words",
+    "unusual",
     "world",
+    "write_answers",
     "write_report",
 ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.api.signatures import AnyPath, with_settings
-from ssdvae.config import AnnotateSettings, ExtractSettings, PrepareSettings, Split, StreamSettings
+from ssdvae.config import AnnotateSettings, EngineSettings, ExtractSettings, PrepareSettings, Split
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.readers import Skipped, read_documents, write_jsonl
@@ -75,6 +75,7 @@ def import_documents(
     out: AnyPath,
     *,
     format: str | None = None,
+    slots: str = PrepareSettings().slots,
     skip_bad: bool = False,
     progress: bool | Progress = True,
 ) -> Imported:
@@ -82,14 +83,17 @@ def import_documents(
 
     >>> ssdvae.import_documents("mine.csv", "mine.jsonl")
 
-    ``format`` is jsonl, csv, parquet or official; by default the name of each file tells. With ``skip_bad``,
-    malformed lines are counted instead of being an error.
+    ``format`` is jsonl, csv, parquet or official; by default the name of each file tells. ``slots`` are the
+    names of the slots of an event, with commas between. With ``skip_bad``, malformed lines are counted
+    instead of being an error.
     """
+    names = PrepareSettings(slots=slots).slot_names
     skipped = Skipped() if skip_bad else None
     documents = (
-        document for path in paths(sources) for document in read_documents(path, format, skip_bad=skipped)
+        document for path in paths(sources) for document in read_documents(path, format, skipped, names)
     )
-    return Imported(write_jsonl(json_lines(out), track(resolve(progress), documents, "reading")), skipped)
+    read = track(resolve(progress), documents, "reading")
+    return Imported(write_jsonl(json_lines(out), read, names), skipped)
 
 
 @with_settings(ExtractSettings)
@@ -101,7 +105,7 @@ def extract(
     progress: bool | Progress = True,
     **settings: Any,
 ) -> extracting.Extracted:
-    """Write the events of texts, parsed or not, to a file of JSON lines.
+    """Write the events of texts, parsed or not, to a file of JSON lines or a folder of shards.
 
     >>> ssdvae.extract("stories", "events.jsonl", negation="mark")
 
@@ -111,7 +115,7 @@ def extract(
     """
     chosen = ExtractSettings.exactly(settings)
     return extracting.extract(
-        paths(sources), json_lines(out), chosen, format=format, progress=resolve(progress)
+        paths(sources), lines_or_shards(out), chosen, format=format, progress=resolve(progress)
     )
 
 
@@ -130,7 +134,7 @@ def annotate(
     progress: bool | Progress = True,
     **settings: Any,
 ) -> annotating.Annotated:
-    """Write the documents of a file again, with the frames that an annotator finds probable enough.
+    """Write documents, of a file or a folder of shards, again, with the frames that an annotator finds.
 
     >>> ssdvae.annotate("events.jsonl", "framed.jsonl", frames="verbs.csv", threshold=0.8)
 
@@ -144,7 +148,7 @@ def annotate(
     In a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
     """
     # All that may be wrong is looked at before anything is learned, which takes a while.
-    out, chosen = json_lines(out), AnnotateSettings.exactly(settings)
+    out, chosen = lines_or_shards(out), AnnotateSettings.exactly(settings)
     check_exists(source)
     files = {"save": save, "candidates": candidates, "relations": relations, "running_text": running_text}
     found = {name: Path(path) if path else None for name, path in files.items()}
@@ -160,7 +164,7 @@ def annotate(
     )
 
 
-@with_settings(PrepareSettings)
+@with_settings(PrepareSettings, EngineSettings)
 def prepare(
     sources: AnyPath | Mapping[Split, AnyPath],
     out: AnyPath,
@@ -168,7 +172,6 @@ def prepare(
     preset: str | None = None,
     format: str | None = None,
     skip_bad: bool = False,
-    jobs: int = StreamSettings().jobs,
     progress: bool | Progress = True,
     **settings: Any,
 ) -> Corpus:
@@ -178,25 +181,32 @@ def prepare(
 
     ``preset`` is a named size (tiny, small, paper), which gives other defaults to the settings. ``format`` is
     jsonl, csv, parquet or official; by default the name of each file tells. With ``skip_bad``, malformed
-    lines are counted instead of being an error. ``jobs`` processes share the work on JSON lines (0: one for
-    each core); in a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
+    lines are counted instead of being an error. A folder of shards may stand for a file. Many processes share
+    the work on JSON lines and on shards; in a script, call it under ``if __name__ == "__main__"``, or with
+    ``jobs=1``.
     """
     files: Path | dict[Split, Path] = (
         {split: Path(path) for split, path in sources.items()}
         if isinstance(sources, Mapping)
         else Path(sources)
     )
-    chosen = PrepareSettings.sized(preset, **settings)
-    shared = StreamSettings(jobs=jobs).jobs
+    engine = EngineSettings.of(settings)
+    own = {name: value for name, value in settings.items() if name not in EngineSettings.names()}
+    chosen = PrepareSettings.sized(preset, **own)
     shown = resolve(progress)
     return preparing.prepare(
-        files, Path(out), chosen, format=format, skip_bad=skip_bad, jobs=shared, progress=shown
+        files, Path(out), chosen, format=format, skip_bad=skip_bad, engine=engine, progress=shown
     )
 
 
 def paths(given: AnyPath | Sequence[AnyPath]) -> list[Path]:
     """One path or several, as a list."""
     return [Path(path) for path in ([given] if isinstance(given, str | Path) else given)]
+
+
+def lines_or_shards(path: AnyPath) -> Path:
+    """A file of JSON lines, or a folder: any name without an ending."""
+    return Path(path) if not Path(path).suffix else json_lines(path)
 
 
 def json_lines(path: AnyPath) -> Path:

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import io
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ssdvae.analysis import explain as explaining
 from ssdvae.answers import generate as generation
 from ssdvae.answers import infer as inference
-from ssdvae.api.data import json_lines, paths
+from ssdvae.answers.files import answer_files
+from ssdvae.api.data import json_lines, lines_or_shards, paths
+from ssdvae.api.given import Documents, given_documents, given_events
 from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.api.training import as_model, corpus_of
-from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
+from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings, StreamSettings
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, to_document, to_event
-from ssdvae.data.readers import Skipped, read_documents
+from ssdvae.data.events import AnyEvent
+from ssdvae.data.readers import Skipped
 from ssdvae.data.readers.jsonl import write_records
-from ssdvae.data.readers.typed import read_typed
-from ssdvae.errors import Malformed, UserError, shorten
 from ssdvae.models.base import EventModel
 from ssdvae.paper.figures import published_figures
 from ssdvae.progress import SILENT, Progress, resolve, track
 from ssdvae.report import page
 
 log = logging.getLogger("ssdvae.api")
-
-Documents = AnyPath | IO[str] | IO[bytes] | AnyDocument | Iterable[AnyDocument]
-"""A file, an open file of typed events, one document, or some of them."""
 
 
 @with_settings(ExplainSettings)
@@ -47,7 +44,7 @@ def explain(
     chosen = ExplainSettings.exactly(settings)
     corpus = corpus_of(run, corpus)
     model = as_model(run)
-    corpus.check_names(model.vocabulary, model.frames)
+    corpus.check_names(model.vocabulary, model.frames, model.slots)
     documents = corpus.split(chosen.split).first(model.reading.measured)
     with resolve(progress).task("reading", len(documents)) as advance:
         return explaining.explain(model, documents, chosen, advance)
@@ -76,12 +73,13 @@ def infer(
     chosen = InferSettings.exactly(settings)
     skipped = Skipped() if skip_bad else None
     shown = resolve(progress) if isinstance(documents, str | Path) else SILENT
-    read = track(shown, _documents(documents, format, skipped), "inferring")
-    inferred = inference.infer_documents(as_model(run), read, **chosen.to_dict())
+    model = as_model(run)
+    read = track(shown, given_documents(documents, format, skipped, model.slots), "inferring")
+    inferred = inference.infer_documents(model, read, **chosen.to_dict())
     return inferred if skipped is None else _and_say(inferred, skipped)
 
 
-@with_settings(InferSettings)
+@with_settings(InferSettings, StreamSettings)
 def infer_file(
     run: EventModel | AnyPath,
     documents: Documents,
@@ -92,13 +90,35 @@ def infer_file(
     progress: bool | Progress = True,
     **settings: Any,
 ) -> int:
-    """Write what `infer` finds to a file of JSON lines, which can be read again; returns how many documents.
+    """Write what `infer` finds to a file of JSON lines, or a folder of shards; returns how many documents.
 
     >>> ssdvae.infer_file("runs/first", "events.jsonl", "inferred.jsonl")
+
+    The documents of a file or of a folder of shards are shared by many processes; in a script, call it under
+    ``if __name__ == "__main__"``, or with ``jobs=1``.
     """
-    out = json_lines(out)
-    found = infer(run, documents, format=format, skip_bad=skip_bad, progress=progress, **settings)
-    return write_records(out, (document.to_record() for document in found))
+    out, shared = lines_or_shards(out), StreamSettings.of(settings)
+    chosen = {name: value for name, value in settings.items() if name not in StreamSettings.names()}
+    if not isinstance(documents, str | Path):
+        found = infer(run, documents, format=format, skip_bad=skip_bad, progress=progress, **chosen)
+        return write_records(json_lines(out), (document.to_record() for document in found))
+    asked = InferSettings.exactly(chosen).to_dict()
+    skipped = Skipped() if skip_bad else None
+    done = answer_files(
+        Path(run) if isinstance(run, str | Path) and Path(run).is_dir() else as_model(run),
+        Path(documents),
+        out,
+        partial(inference.inferred_records, **asked),
+        shared,
+        about={"infer": asked},
+        format=format,
+        skip_bad=skipped,
+        progress=resolve(progress),
+        label="inferring",
+    )
+    if skipped is not None:
+        log.info(str(skipped))
+    return done.counts["documents"]
 
 
 @with_settings(GenerateSettings)
@@ -117,7 +137,10 @@ def generate(
     where one is left to the model.
     """
     chosen = GenerateSettings.exactly(settings)
-    return generation.generate(as_model(run), chosen, seed_events=_events(seed_events), frames=frames)
+    model = as_model(run)
+    return generation.generate(
+        model, chosen, seed_events=given_events(seed_events, model.slots), frames=frames
+    )
 
 
 def unknown_words(run: EventModel | AnyPath, events: AnyEvent | Sequence[AnyEvent]) -> list[str]:
@@ -125,7 +148,8 @@ def unknown_words(run: EventModel | AnyPath, events: AnyEvent | Sequence[AnyEven
 
     >>> ssdvae.unknown_words("runs/first", ["arrested police xyzzy"])
     """
-    return inference.unknown_words(as_model(run), _events(events))
+    model = as_model(run)
+    return inference.unknown_words(model, given_events(events, model.slots))
 
 
 @with_settings(ReportSettings)
@@ -144,34 +168,6 @@ def write_report(
     with resolve(progress).task("looking at runs", len(folders)) as advance:
         published = published_figures() if chosen.paper else None
         return page.write_report(folders, Path(out), chosen, advance, published)
-
-
-def _events(given: AnyEvent | Sequence[AnyEvent]) -> list[Event]:
-    some = [given] if isinstance(given, str | Event | Mapping) else given
-    try:
-        return [to_event(event) for event in some]
-    except Malformed as error:
-        raise UserError(f"a seed event: {error}") from error
-
-
-def _documents(given: Documents, format: str | None, skipped: Skipped | None) -> Iterator[Document]:
-    if isinstance(given, str | Path):
-        return read_documents(given, format, skipped)
-    if isinstance(given, io.TextIOBase | io.BufferedIOBase):
-        return read_typed(given)
-    if isinstance(given, Document | Mapping):
-        given = [given]
-    if not isinstance(given, Iterable):
-        raise UserError(f"found {shorten(given)} as documents, expected a file or some documents")
-    return _converted(given)
-
-
-def _converted(given: Iterable[Any]) -> Iterator[Document]:
-    for number, document in enumerate(given, start=1):
-        try:
-            yield to_document(document, str(number))
-        except Malformed as error:
-            raise UserError(f"document {number}: {error}") from error
 
 
 def _and_say(

@@ -6,9 +6,17 @@ Nothing here imports anything heavy, so that ``ssdvae --help`` answers at once.
 from __future__ import annotations
 
 from ssdvae.config.analysis import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
+from ssdvae.config.asking import (
+    EmbedSettings,
+    FillSettings,
+    NextSettings,
+    ScoreSettings,
+    SimilarSettings,
+)
 from ssdvae.config.data import (
     SPLITS,
     AnnotateSettings,
+    EngineSettings,
     ExtractSettings,
     PrepareSettings,
     Split,
@@ -35,6 +43,7 @@ from ssdvae.config.paper import MEASURED_ALIKE, REPRODUCED, TRAINED_ALIKE, Repro
 from ssdvae.config.presets import PRESETS, Counts, preset
 from ssdvae.config.recipes import RECIPES
 from ssdvae.config.settings import Bounds, Setting, Settings, setting
+from ssdvae.config.slots import SLOTS, Slots, slots_of_text
 from ssdvae.config.training import EVAL_BATCH, TRAIN_DEFAULTS, BenchmarkSettings, TrainSettings
 
 __all__ = [
@@ -44,6 +53,7 @@ __all__ = [
     "PRESETS",
     "RECIPES",
     "REPRODUCED",
+    "SLOTS",
     "SPLITS",
     "TRAINED_ALIKE",
     "TRAIN_DEFAULTS",
@@ -52,15 +62,19 @@ __all__ = [
     "Bounds",
     "ClassifierSettings",
     "Counts",
+    "EmbedSettings",
+    "EngineSettings",
     "EvaluateSettings",
     "ExplainSettings",
     "ExtractSettings",
+    "FillSettings",
     "GenerateSettings",
     "HAQAESettings",
     "InferSettings",
     "LanguageModelSettings",
     "LatentSettings",
     "ModelSettings",
+    "NextSettings",
     "PlannerSettings",
     "PrepareSettings",
     "RNNLMClassifierSettings",
@@ -70,8 +84,11 @@ __all__ = [
     "ReportSettings",
     "ReproduceSettings",
     "SSDVAESettings",
+    "ScoreSettings",
     "Setting",
     "Settings",
+    "SimilarSettings",
+    "Slots",
     "Split",
     "StreamSettings",
     "TrainSettings",
@@ -79,4 +96,5 @@ __all__ = [
     "cores",
     "preset",
     "setting",
+    "slots_of_text",
 ]

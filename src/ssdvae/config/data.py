@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal
 
 from ssdvae.config.settings import Settings, setting
+from ssdvae.config.slots import SLOTS, Slots, slots_of_text
+from ssdvae.errors import Malformed, UserError
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
@@ -23,6 +26,11 @@ class PrepareSettings(Settings):
 
     topic: ClassVar[str] = "documents"
 
+    slots: str = setting(
+        ",".join(SLOTS),
+        "names of the slots of an event, with commas between; the first is the head, of which a frame is a "
+        "class",
+    )
     events: int | None = setting(
         None, "keep only the first events of each document (M); by default all", at_least=1, at_most=10_000
     )
@@ -83,7 +91,15 @@ class PrepareSettings(Settings):
         1, "random seed that draws the documents and wrong answers of the items", topic="cloze"
     )
 
+    @cached_property
+    def slot_names(self) -> Slots:
+        return slots_of_text(self.slots)
+
     def check_relations(self) -> None:
+        try:
+            self.slot_names  # noqa: B018  # looked at, so that it is refused here
+        except Malformed as error:
+            raise UserError(f"--slots: {error}") from error
         possible = self.events is None or self.min_events <= self.events
         self._require("min_events", possible, f"at most the {self.events} of --events")
         some_left = self.valid_share + self.test_share < 1
@@ -94,12 +110,36 @@ class PrepareSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamSettings(Settings):
-    """Documents through many processes into one file."""
+class EngineSettings(Settings):
+    """Where work is done that many processes share. What comes of it is the same wherever that is."""
 
     topic: ClassVar[str] = "processes"
 
     jobs: int = setting(0, "number of processes; 0 for one per core", at_least=0)
+    engine: Literal["processes", "ray"] = setting(
+        "processes", "what runs them: this machine, or Ray (extra: ray), on as many machines as there are"
+    )
+    address: str | None = setting(
+        None,
+        "Ray cluster to join, such as auto or 10.0.0.1:6379; by default Ray is started on this machine alone",
+    )
+
+    def check_relations(self) -> None:
+        self._require("address", self.address is None or self.engine == "ray", "none without --engine ray")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSettings(EngineSettings):
+    """Documents through many processes into a file, or into a folder of shards."""
+
+    topic: ClassVar[str] = "shards"
+
+    shard_documents: int = setting(
+        1000, "documents of a shard, where --out is a folder and the input is not one of shards", at_least=1
+    )
+    shard_format: Literal["jsonl.gz", "jsonl", "parquet"] = setting(
+        "jsonl.gz", "format of the shards, where --out is a folder"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,6 +45,15 @@ class EvaluateSettings(Settings):
         "each option, which is scored by the probability of its words and frames together",
         topic="cloze",
     )
+    scripts: int = setting(
+        1_000, "scripts to generate, at most: one for each document", at_least=1, topic="generated scripts"
+    )
+    script_reader: str | None = setting(
+        None,
+        "what reads the frames of generated events: whatever `annotate --frames` takes; by default its "
+        "classifier, fitted to the training split",
+        topic="generated scripts",
+    )
     similarity: Path | None = setting(
         None,
         "a file of event pairs, as `subject | verb | object | …`: hard pairs, or pairs with ratings "

@@ -103,7 +103,12 @@ class TrainSettings(Settings):
         1, "random seed of the initial weights, the order of documents, the masks and the noise", at_least=0
     )
     precision: Literal["no", "bf16", "fp16"] = setting("no", "mixed precision")
-    tensorboard: bool = setting(False, "also write TensorBoard events (extra: tensorboard)", topic="the run")
+    track: str | None = setting(
+        None,
+        "experiment trackers to show the run in, comma-separated: tensorboard, wandb, mlflow, trackio, or "
+        "another one that Accelerate knows; each needs its own package",
+        topic="the run",
+    )
 
     def __init__(self, *, model_settings: ModelSettings | None = None, **values: Any) -> None:
         if model_settings is None:

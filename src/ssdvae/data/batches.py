@@ -23,6 +23,10 @@ EVENTS = 20
 """Events of an ordinary document, at most: fewer documents are read at once where one is longer."""
 
 
+DRAWN = 2**20
+"""Events for which it is drawn at once whether their frame is observed; the draws are those of all."""
+
+
 def generator(seed: int, *purpose: str | int) -> torch.Generator:
     """A generator for one purpose: ``generator(seed, "noise", step)``."""
     digest = hashlib.blake2b(repr((seed, *purpose)).encode(), digest_size=8).digest()
@@ -110,8 +114,12 @@ def mask_frames(documents: Documents, observe: float, seed: int) -> NDArray[np.i
     documents are cut nor on which windows have an event. Nor do the draws depend on ε, so what is observed at
     a lower ε is at a higher one too.
     """
-    draws = torch.rand(len(documents.frames), generator=generator(seed, "masks")).numpy()
-    return np.where(draws < observe, documents.frames, -1).astype(np.int32)
+    draws, observed = generator(seed, "masks"), np.empty(len(documents.frames), np.int32)
+    for start in range(0, len(observed), DRAWN):
+        frames = documents.frames[start : start + DRAWN]
+        kept = torch.rand(len(frames), generator=draws).numpy() < observe
+        observed[start : start + DRAWN] = np.where(kept, frames, -1)
+    return observed
 
 
 def collate(

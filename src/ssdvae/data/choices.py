@@ -119,7 +119,7 @@ class OrderItem:
 
 
 def _script(events: list[list[str | None]]) -> Script:
-    return tuple(tuple(MISSING if word is None else word for word in event) for event in events)  # type: ignore[misc]
+    return tuple(tuple(MISSING if word is None else word for word in event) for event in events)
 
 
 def _lists(events: Iterable[Words]) -> list[list[str | None]]:

@@ -10,7 +10,7 @@ from ssdvae.config import PrepareSettings, Split
 from ssdvae.data.choices import ChoiceBuilder, MaskedItem, OrderItem, read_items, write_items
 from ssdvae.data.cloze import ClozeBuilder, read_cloze, write_cloze
 from ssdvae.data.corpus import ItemKind, item_file
-from ssdvae.data.events import Words
+from ssdvae.data.events import Slots, Words
 
 
 class ItemBuilder:
@@ -47,10 +47,10 @@ def _place(folder: Path, kind: ItemKind, split: Split) -> Path:
     return path
 
 
-def count_items(path: Path, kind: ItemKind) -> int:
+def count_items(path: Path, kind: ItemKind, slots: Slots) -> int:
     """How many items a file has, all of them read."""
     if kind == "cloze":
-        return len(read_cloze(path))
+        return len(read_cloze(path, slots))
     if kind == "masked":
         return len(read_items(path, MaskedItem))
     if kind == "order":

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import SLOTS, ModelSettings, Slots
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.reading import Reading
 from ssdvae.data.vocabulary import Inventory, Vocabulary
@@ -87,7 +87,7 @@ class Beliefs:
 
 
 class EventModel(nn.Module, SavedModel):
-    """A model of documents of events, with the words and frames it knows.
+    """A model of documents of events, with the words and frames it knows, and what their slots are called.
 
     Subclasses answer what they have an answer to; training, evaluation and analysis never ask which model
     they have. ``decoder`` is None in a model that says nothing about words.
@@ -96,11 +96,14 @@ class EventModel(nn.Module, SavedModel):
     config: ModelSettings
     decoder: Decoder | None
 
-    def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
+    def __init__(
+        self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+    ) -> None:
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
         self.frames = frames
+        self.slots = slots
         self.reading = Reading()
         self.typical = None
         self.reader = WordReader(len(vocabulary), config.word_width, config.role_width)
@@ -225,6 +228,10 @@ class EventModel(nn.Module, SavedModel):
         """log p(frame of the event after the last), in documents of the same length."""
         log_p = self.next_frame_log_probs(read.with_another_event())
         return None if log_p is None else log_p[:, -1]
+
+    def parts(self) -> dict[str, nn.Module]:
+        """Parts whose output belongs to a document, and can be that of another (``ssdvae.analysis.swap``)."""
+        return {}
 
     def initialize_from_data(
         self,

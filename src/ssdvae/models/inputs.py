@@ -23,14 +23,16 @@ def to_batch(
     Words are folded to lower case if those of the model are, unless ``lowercase`` says otherwise.
     """
     fold = model.vocabulary.lowercase if lowercase is None else lowercase
+    width = len(model.slots)
     longest = max(len(document.events) for document in documents)
     words, known = [], []
     for document in documents:
         padding = longest - len(document.events)
-        events = (folded(event.words) if fold else event.words for event in document.events)
-        words.append(model.vocabulary.word_ids(chain.from_iterable(events)) + [0] * (4 * padding))
+        events = (event.padded(width) for event in document.events)
+        seen = chain.from_iterable(map(folded, events) if fold else events)
+        words.append(model.vocabulary.word_ids(seen) + [0] * (width * padding))
         known.append([model.frames.id(event.frame) for event in document.events] + [-1] * padding)
-    tokens = torch.tensor(words, dtype=torch.long).view(len(documents), longest, 4)
+    tokens = torch.tensor(words, dtype=torch.long).view(len(documents), longest, width)
     frames = torch.tensor(known, dtype=torch.long)
     mask = torch.arange(longest) < torch.tensor([[len(document.events)] for document in documents])
     observed = frames if observe_frames else torch.full_like(frames, -1)

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ssdvae.config import SSDVAESettings
+from ssdvae.config import SLOTS, Slots, SSDVAESettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
@@ -38,11 +38,14 @@ class SSDVAE(EventModel):
     """Encoder, decoder, and the frame embeddings E^F that they share."""
 
     config: SSDVAESettings
+    decoder: GuidedDecoder
     infers_frames = True
     infers_with_attention = True
 
-    def __init__(self, config: SSDVAESettings, vocabulary: Vocabulary, frames: Inventory) -> None:
-        super().__init__(config, vocabulary, frames)
+    def __init__(
+        self, config: SSDVAESettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+    ) -> None:
+        super().__init__(config, vocabulary, frames, slots)
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)
         self.encoder = Encoder(config, self.reader.width, len(frames))
         prior = PRIORS[config.prior]
@@ -132,6 +135,10 @@ class SSDVAE(EventModel):
             # The prior is fitted beside, and nothing else is to learn from that.
             ends, sample = ends.detach(), sample.detach()
         return words.sum(2), self.prior(sample, ends)
+
+    def parts(self) -> dict[str, nn.Module]:
+        found: dict[str, nn.Module] = {"frames": self.encoder, "state": self.decoder.first}
+        return found if self.document is None else {"document-vector": self.document, **found}
 
     def initialize_from_data(
         self,

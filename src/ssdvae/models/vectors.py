@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from ssdvae.data.batches import Batch
-from ssdvae.data.events import Document, Event, to_document, to_event
+from ssdvae.data.events import Document, Event, Slots, to_document, to_event
 from ssdvae.errors import Malformed, UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.inputs import groups, to_batch
@@ -101,7 +101,10 @@ def encode(model: EventModel, given: Any, batch: int = 200, normalized: bool = T
     One event or document alone has one vector: d.
     """
     single = is_event(given) or isinstance(given, Document) or _has_events(given)
-    documents = [_document(one, number) for number, one in enumerate([given] if single else given, start=1)]
+    documents = [
+        _document(one, number, model.slots)
+        for number, one in enumerate([given] if single else given, start=1)
+    ]
     if not documents:
         return np.zeros((0, event_width(model)), np.float32)
     vectors = np.stack([whole for whole, _ in embed_documents(model, documents, batch, normalized)])
@@ -117,10 +120,10 @@ def _has_events(value: object) -> bool:
     return isinstance(value, Mapping) and "events" in value
 
 
-def _document(value: object, number: int) -> Document:
+def _document(value: object, number: int, slots: Slots) -> Document:
     try:
         if is_event(value):
-            return Document(str(number), (to_event(value),))
-        return to_document(value, str(number))
+            return Document(str(number), (to_event(value, slots),))
+        return to_document(value, str(number), slots)
     except Malformed as error:
         raise UserError(f"input {number}: {error}") from error

@@ -12,7 +12,7 @@ from ssdvae.answers.generate import Script, generate
 from ssdvae.answers.infer import InferredDocument, InferredEvent, infer_documents
 from ssdvae.config import GenerateSettings
 from ssdvae.data.corpus import Corpus, Documents
-from ssdvae.data.events import MISSING, SLOTS, Document, Event
+from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.evaluation.attention import AttentionSummary
 from ssdvae.models.base import EventModel
@@ -59,9 +59,9 @@ def readings(model: EventModel, explanation: Explanation, shown: Sequence[Docume
         [
             tag(
                 "p",
-                f"Each row is an event ({', '.join(SLOTS)}), and beside it the frame that the model infers, "
-                "with its probability. No frame was given to it; where one is known, ✓ is right and ✗ is "
-                "wrong.",
+                f"Each row is an event ({', '.join(model.slots)}), and beside it the frame that the model "
+                "infers, with its probability. No frame was given to it; where one is known, ✓ is right and "
+                "✗ is wrong.",
             ),
             *map(reading, read),
             tag(
@@ -78,19 +78,20 @@ def _sentence(attention: AttentionSummary | None) -> str:
     """Where frames look, in words; nothing for a model that infers frames without attention."""
     if attention is None:
         return ""
-    look = attention.overall()
+    look, head = attention.overall(), attention.slots[0]
     return (
         "The shade of a word is the attention that the frame of its event pays to it; point at a frame, or "
         "tab to it, to see where it looked in the whole document. Over all documents that were looked at, "
-        f"{percent(look.own[SLOTS[0]])} of the attention goes to the event's own {SLOTS[0]} and "
+        f"{percent(look.own[head])} of the attention goes to the event's own {head} and "
         f"{percent(look.own_event)} to the event. "
     )
 
 
 def reading(document: InferredDocument) -> Html:
     """A document, one event a row, and above it what it is about."""
-    words = [word for inferred in document.events for word in inferred.event.words]
-    items = [_item(inferred, place, words) for place, inferred in enumerate(document.events)]
+    width = len(document.slots)
+    words = [word for inferred in document.events for word in inferred.event.padded(width)]
+    items = [_item(inferred, place, words, width) for place, inferred in enumerate(document.events)]
     rest = None
     if len(items) > OPEN:
         more = tag("ol", *items[OPEN:], class_="events", start=OPEN + 1)
@@ -105,7 +106,7 @@ def reading(document: InferredDocument) -> Html:
     )
 
 
-def _item(inferred: InferredEvent, place: int, words: Sequence[str]) -> Html:
+def _item(inferred: InferredEvent, place: int, words: Sequence[str], width: int) -> Html:
     """An event beside its frame."""
     known, attention = inferred.gold, inferred.attention
     state = None if known is None else "right" if known == inferred.frame else "wrong"
@@ -124,11 +125,11 @@ def _item(inferred: InferredEvent, place: int, words: Sequence[str]) -> Html:
         style=f"--sure:{inferred.probability:.3f}",
         data_attention=attention and " ".join(f"{share:.3f}" for share in attention),
     )
-    own = inferred.event.words
-    shares = attention[len(own) * place : len(own) * (place + 1)] if attention else (None,) * len(own)
+    own = slice(width * place, width * (place + 1))
+    shares = attention[own] if attention else (None,) * width
     return tag(
         "li",
-        tag("p", Html(" ").join(map(_word, own, shares)), class_="words"),
+        tag("p", Html(" ").join(map(_word, words[own], shares)), class_="words"),
         tag("div", frame, _doubt(inferred), _known(known, state), class_="belief"),
         class_=state,
     )
@@ -179,7 +180,7 @@ def scripts(model: EventModel, shown: Sequence[Document]) -> Html:
 def _script(script: Script) -> Html:
     items = []
     for place, written in enumerate(script.events):
-        text = " ".join(map(_slot, written.event.words))
+        text = " ".join(map(_slot, written.event.padded(len(script.slots))))
         frame = tag("small", " [", breakable(written.planned), "]") if written.planned else None
         items.append(tag("li", tag("strong", text) if place < script.seeds else text, frame))
     return tag(

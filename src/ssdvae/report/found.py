@@ -23,7 +23,7 @@ def found_in(run: Reported, settings: ReportSettings, id: str) -> Iterator[Secti
         if run.corpus is None:
             raise UserError("the corpus of this run cannot be opened any more")
         model = EventModel.read(run.folder)
-        run.corpus.check_names(model.vocabulary, model.frames)
+        run.corpus.check_names(model.vocabulary, model.frames, model.slots)
         documents = run.corpus.split(settings.split).first(model.reading.measured)
         documents = documents.take(np.arange(len(documents))[: settings.sample])
     except UserError as error:

@@ -51,7 +51,7 @@ def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
     learned = _documents(settings, settings.batch * (settings.steps + 1))
     heads, known = (
         torch.from_numpy(learned.padded(x, -1).astype(np.int64))
-        for x in (learned.tokens[:, 0], learned.frames)
+        for x in (learned.tokens[..., 0], learned.frames)
     )
     model.initialize_from_data(heads, known, [])
     rates: list[float] = []  # of the whole run

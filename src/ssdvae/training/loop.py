@@ -11,7 +11,7 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from torch import nn
 
-from ssdvae.config import TrainSettings
+from ssdvae.config import SLOTS, Slots, TrainSettings
 from ssdvae.data.batches import Noise, collate, epoch_batches, generator, mask_frames, process_slice
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vectors import Vectors
@@ -20,6 +20,7 @@ from ssdvae.errors import UserError
 from ssdvae.memory import keep_freed_memory
 from ssdvae.models import model_class
 from ssdvae.models.base import EventModel, fastest_device
+from ssdvae.training.track import FOLDER, chosen_trackers
 
 
 @dataclass(frozen=True)
@@ -31,23 +32,29 @@ class Step:
     sums: dict[str, float]  # of the loss and its terms over these documents
 
 
-def new_accelerator(settings: TrainSettings) -> Accelerator:
+def new_accelerator(settings: TrainSettings, folder: Path | None = None) -> Accelerator:
     """The devices and processes of a run, in an interpreter that is ready for many steps."""
     keep_freed_memory()
     # Accelerate remembers the precision of the first run in this interpreter and refuses any other.
     AcceleratorState._reset_state()
     # Several processes without a GPU find each other only when told that the CPU is meant.
-    return Accelerator(mixed_precision=settings.precision, cpu=fastest_device().type == "cpu")
+    cpu = fastest_device().type == "cpu"
+    tracking = {"log_with": chosen_trackers(settings) or None, "project_dir": folder and folder / FOLDER}
+    return Accelerator(mixed_precision=settings.precision, cpu=cpu, **tracking)
 
 
 def new_model(
-    settings: TrainSettings, vocabulary: Vocabulary, frames: Inventory, vectors: Vectors | None
+    settings: TrainSettings,
+    vocabulary: Vocabulary,
+    frames: Inventory,
+    vectors: Vectors | None,
+    slots: Slots = SLOTS,
 ) -> EventModel:
     """A model with the weights that the seed gives, and the pretrained vectors of the words that have one."""
     with torch.random.fork_rng():
         # Layers draw their first weights from torch's own generator: the one place where it is used.
         torch.manual_seed(settings.seed)
-        model = model_class(settings.model)(settings.model_settings, vocabulary, frames)
+        model = model_class(settings.model)(settings.model_settings, vocabulary, frames, slots)
     if vectors is not None:
         weight = model.word_embedding().weight.data
         weight[torch.from_numpy(vectors.found)] = torch.from_numpy(vectors.matrix[vectors.found])

@@ -6,13 +6,15 @@ import errno
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from ssdvae.data.events import Document
+from ssdvae.data.events import SLOTS, Document, Slots
 from ssdvae.data.readers.jsonl import read_jsonl, write_jsonl
 from ssdvae.data.readers.official import read_official
 from ssdvae.data.readers.tabular import read_csv, read_parquet
+from ssdvae.data.shards import list_shards
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import AnyPath, Report, stop_at_first_error, translate_os_errors
 
@@ -22,7 +24,7 @@ __all__ = ["READERS", "Reader", "Report", "Skipped", "guess_format", "read_docum
 class Reader(Protocol):
     """Documents one after another; whatever can be passed over is told to ``report`` first."""
 
-    def __call__(self, path: Path, report: Report) -> Iterator[Document]: ...
+    def __call__(self, path: Path, report: Report, slots: Slots) -> Iterator[Document]: ...
 
 
 READERS: dict[str, Reader] = {
@@ -87,10 +89,17 @@ def guess_format(path: AnyPath) -> str:
 
 
 def read_documents(
-    path: AnyPath, format: str | None = None, skip_bad: Skipped | None = None
+    path: AnyPath, format: str | None = None, skip_bad: Report | None = None, slots: Slots = SLOTS
 ) -> Iterator[Document]:
-    """The documents of a file; the first bad line raises, unless ``skip_bad`` is there to count them."""
-    choice = format or guess_format(path)
-    if choice not in READERS:
-        raise UserError(f"no format {choice!r}; there are: {', '.join(READERS)}")
-    return READERS[choice](Path(path), stop_at_first_error if skip_bad is None else skip_bad)
+    """The documents of a file, or of the shards of a folder.
+
+    The first bad line raises, unless ``skip_bad`` is there to count them.
+    """
+    report = stop_at_first_error if skip_bad is None else skip_bad
+    files = list_shards(Path(path)) or [Path(path)]
+    choices = [format or guess_format(file) for file in files]
+    for choice in choices:
+        if choice not in READERS:
+            raise UserError(f"no format {choice!r}; there are: {', '.join(READERS)}")
+    readers = zip(files, choices, strict=True)
+    return chain.from_iterable(READERS[choice](file, report, slots) for file, choice in readers)

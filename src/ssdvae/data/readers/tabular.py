@@ -6,28 +6,22 @@ were not there: the document keeps its other events.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ssdvae.data.events import Document, Event, document_from_record
+from ssdvae.data.events import SLOTS, Document, Event, Slots, document_from_record
 from ssdvae.errors import DataError, Malformed, UserError, shorten, shorten_text
 from ssdvae.files import Report, open_bytes, text_lines
 from ssdvae.limits import LINE, Held
 
 # What a column means, and the names it may have, the most telling first: a table that has both
 # "document" and "id" is likely to number its events with the latter.
-COLUMNS = {
-    "document": ("document", "doc", "doc_id", "document_id", "id"),
-    "verb": ("verb",),
-    "subj": ("subj", "subject"),
-    "obj": ("obj", "object"),
-    "mod": ("mod", "modifier"),
-    "frame": ("frame",),
-}
-NEEDED = ("document", "verb")
+DOCUMENT = ("document", "doc", "doc_id", "document_id", "id")
+ALSO = {"subj": "subject", "obj": "object", "mod": "modifier"}
 
 Columns = Mapping[str, Sequence[str]]
 """What each column means, and the names it may have."""
@@ -36,17 +30,29 @@ Row = tuple[int, dict[str, Any]]
 """The place of a row in its file, and its cells by their meaning."""
 
 
-def read_csv(path: Path, report: Report) -> Iterator[Document]:
+def read_csv(path: Path, report: Report, slots: Slots = SLOTS) -> Iterator[Document]:
     """The documents of a table in text."""
-    return _documents(path, csv_rows(path, report), report, unit="line")
+    rows = csv_rows(path, report, event_columns(slots), ("document", slots[0]))
+    return _documents(path, rows, report, slots, unit="line")
 
 
-def read_parquet(path: Path, report: Report) -> Iterator[Document]:
-    """The documents of a table in Parquet."""
-    return _documents(path, parquet_rows(path), report, unit="row")
+def read_parquet(path: Path, report: Report, slots: Slots = SLOTS) -> Iterator[Document]:
+    """The documents of a table in Parquet; a row is an event or, where it has a list of them, a document."""
+    if "events" in _parquet_columns(path):
+        return _whole_documents(path, report, slots)
+    rows = parquet_rows(path, event_columns(slots), ("document", slots[0]))
+    return _documents(path, rows, report, slots, unit="row")
 
 
-def _documents(path: Path, rows: Iterator[Row], report: Report, unit: str) -> Iterator[Document]:
+def event_columns(slots: Slots) -> Columns:
+    """The columns of a table of events: one a slot."""
+    words = {slot: (slot, ALSO[slot]) if slot in ALSO else (slot,) for slot in slots}
+    return {"document": tuple(name for name in DOCUMENT if name not in slots), **words, "frame": ("frame",)}
+
+
+def _documents(
+    path: Path, rows: Iterator[Row], report: Report, slots: Slots, unit: str
+) -> Iterator[Document]:
     """Put the events of each document together, holding one document and the ids seen so far."""
     seen: set[str] = set()
     current: str | None = None
@@ -54,7 +60,7 @@ def _documents(path: Path, rows: Iterator[Row], report: Report, unit: str) -> It
     for number, cells in rows:
         name = cells.pop("document")
         try:
-            row = document_from_record({"id": None if name == "" else name, "events": [cells]})
+            row = document_from_record({"id": None if name == "" else name, "events": [cells]}, slots)
         except Malformed as error:
             report(DataError(path, number, error.found, error.expected, unit=unit))
             continue
@@ -80,7 +86,7 @@ def _places(path: Path, names: Sequence[str], columns: Columns, needed: Sequence
     plain = [name.strip().lower() for name in names]
     places = {}
     for meaning, accepted in columns.items():
-        for name in accepted:
+        for name in map(str.lower, accepted):
             if plain.count(name) > 1:
                 raise DataError(path, None, f"{plain.count(name)} columns {name!r}", "each column once")
             if name in plain:
@@ -93,9 +99,7 @@ def _places(path: Path, names: Sequence[str], columns: Columns, needed: Sequence
     return places
 
 
-def csv_rows(
-    path: Path, report: Report, columns: Columns = COLUMNS, needed: Sequence[str] = NEEDED
-) -> Iterator[Row]:
+def csv_rows(path: Path, report: Report, columns: Columns, needed: Sequence[str]) -> Iterator[Row]:
     """The rows of a table in text."""
     table = _csv_cells(path, report)
     _, names = next(table, (0, []))
@@ -150,7 +154,37 @@ def _csv_cells(path: Path, report: Report) -> Iterator[tuple[int, list[str]]]:
         taken.clear()
 
 
-def parquet_rows(path: Path, columns: Columns = COLUMNS, needed: Sequence[str] = NEEDED) -> Iterator[Row]:
+def _parquet_columns(path: Path) -> list[str]:
+    """The names of the columns; none where the file cannot be read, which is told when its rows are."""
+    import pyarrow
+    from pyarrow import parquet
+
+    with contextlib.suppress(pyarrow.ArrowException, OSError, ValueError), open_bytes(path) as file:
+        names: list[str] = parquet.ParquetFile(file).schema_arrow.names
+        return names
+    return []
+
+
+def _whole_documents(path: Path, report: Report, slots: Slots) -> Iterator[Document]:
+    """The documents of a table that has one in each row, as our own shards have."""
+    columns = {"id": ("id",), "events": ("events",)}
+    for number, cells in parquet_rows(path, columns, tuple(columns)):
+        try:
+            document = document_from_record(_without_nothing(cells), slots)
+        except Malformed as error:
+            report(DataError(path, number, error.found, error.expected, unit="row"))
+        else:
+            yield document
+
+
+def _without_nothing(value: Any) -> Any:
+    """A cell without the fields that only other rows have."""
+    if isinstance(value, dict):
+        return {key: _without_nothing(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nothing(inner) for inner in value] if isinstance(value, list) else value
+
+
+def parquet_rows(path: Path, columns: Columns, needed: Sequence[str]) -> Iterator[Row]:
     """The rows of a table in Parquet."""
     # Only who reads Parquet waits for its library to load.
     import pyarrow
