@@ -40,6 +40,7 @@ RENAMED = {
 # What another function does: `train --resume RUN`, `infer --out FILE`, `score --top N`.
 ELSEWHERE = (
     {("train", "resume"): "resume", ("infer", "out"): "infer_file", ("score", "top"): "unusual"}
+    | {("data", "action"): "public_sets"}
     | {("infer", name): "infer_file" for name in config.StreamSettings.names()}
     | {(name, "out"): "write_answers" for name in ("next", "score", "fill", "embed", "similar")}
 )

@@ -15,8 +15,12 @@ from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.vectors import embed_documents as vectors_of
+from ssdvae.models.vectors import encode
 
 Array = NDArray[np.float32]
+
+NEAR = 2.0
+"""λ of the vectors by which neighbours are found: events of the same kind, and of these the most alike."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +114,9 @@ def similar(
     if not first:
         raise UserError("there are no events to compare with")
     places = list(first.values())
-    vectors = model.encode([event for _, _, event in places], batch=batch)
+    vectors = encode(model, [event for _, _, event in places], batch, weight=NEAR)
     index = NearestNeighbors(n_neighbors=min(top, len(places)), metric="cosine").fit(vectors)
-    distances, rows = index.kneighbors(model.encode(list(asked), batch=batch))
+    distances, rows = index.kneighbors(encode(model, list(asked), batch, weight=NEAR))
     answers = []
     for event, near, far in zip(asked, rows.tolist(), distances.tolist(), strict=True):
         for rank, (row, distance) in enumerate(zip(near, far, strict=True), start=1):

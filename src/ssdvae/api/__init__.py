@@ -19,7 +19,16 @@ if TYPE_CHECKING:
         unusual,
         write_answers,
     )
-    from ssdvae.api.data import annotate, extract, import_documents, prepare, tickets, world
+    from ssdvae.api.data import (
+        annotate,
+        extract,
+        get_data,
+        import_documents,
+        prepare,
+        public_sets,
+        tickets,
+        world,
+    )
     from ssdvae.api.looking import explain, generate, infer, infer_file, unknown_words, write_report
     from ssdvae.api.measuring import benchmark, check, evaluate, scores
     from ssdvae.api.paper import reproduce
@@ -31,7 +40,16 @@ if TYPE_CHECKING:
     from ssdvae.runs import Run
 
 WHERE = {
-    "ssdvae.api.data": ("world", "tickets", "import_documents", "extract", "annotate", "prepare"),
+    "ssdvae.api.data": (
+        "world",
+        "tickets",
+        "import_documents",
+        "extract",
+        "annotate",
+        "prepare",
+        "get_data",
+        "public_sets",
+    ),
     "ssdvae.api.training": ("demo", "train", "resume", "load"),
     "ssdvae.api.measuring": ("evaluate", "scores", "benchmark", "check"),
     "ssdvae.api.looking": ("explain", "infer", "infer_file", "generate", "unknown_words", "write_report"),
@@ -71,12 +89,14 @@ __all__ = [
     "extract",
     "fill",
     "generate",
+    "get_data",
     "import_documents",
     "infer",
     "infer_file",
     "load",
     "next_events",
     "prepare",
+    "public_sets",
     "reproduce",
     "resume",
     "score",

@@ -19,6 +19,7 @@ from ssdvae.api.training import as_model, corpus_of
 from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings, StreamSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import AnyEvent
+from ssdvae.data.groups import groups_of_sources, read_groups
 from ssdvae.data.readers import Skipped
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.models.base import EventModel
@@ -37,17 +38,33 @@ def explain(
     progress: bool | Progress = True,
     **settings: Any,
 ) -> explaining.Explanation:
-    """Clusters, attention and chains of frames on one split, by default of the corpus of the run.
+    """What a model makes of one split, by default of the corpus of the run: words, frames and their chains.
 
-    >>> ssdvae.explain("runs/first").clusters.top_frames("arrested")
+    >>> ssdvae.explain("runs/first").beliefs.frames_of("arrested")
+    >>> ssdvae.explain("runs/first", before="Arrest").before.strongest()
+    >>> ssdvae.explain("runs/first", compare="groups.csv").comparison.found()
     """
     chosen = ExplainSettings.exactly(settings)
     corpus = corpus_of(run, corpus)
     model = as_model(run)
     corpus.check_names(model.vocabulary, model.frames, model.slots)
     documents = corpus.split(chosen.split).first(model.reading.measured)
+    groups = None if chosen.compare is None else _groups(chosen.compare, corpus, documents.ids.to_pylist())
     with resolve(progress).task("reading", len(documents)) as advance:
-        return explaining.explain(model, documents, chosen, advance)
+        return explaining.explain(model, documents, chosen, advance, groups)
+
+
+def _groups(where: str, corpus: Corpus, ids: Sequence[str]) -> list[str | None]:
+    """The group of each document, from a file or a column; how many have none is said."""
+    if Path(where).suffix:
+        known = read_groups(where)
+    else:
+        sources = [(Path(source["path"]), source["sha256"]) for source in corpus.manifest["sources"]]
+        known = groups_of_sources(sources, where)
+    groups = [known.get(id) for id in ids]
+    if without := groups.count(None):
+        log.info(f"{without:,} of {len(groups):,} documents are in no group of {where}")
+    return groups
 
 
 @with_settings(InferSettings)

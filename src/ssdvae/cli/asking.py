@@ -67,7 +67,9 @@ def _input(args: Namespace) -> tuple[Any, dict[str, Any]]:
     typed = args.file == "-"
     settings: dict[str, Any] = {"format": args.format, "skip_bad": args.skip_bad}
     if typed and sys.stdin.isatty():
-        say("type events as: verb subj obj mod   (- for an empty slot; a blank line after the last event)")
+        args.run = api.load(args.run)
+        slots = " ".join(args.run.slots)
+        say(f"type events as: {slots}   (- for an empty slot; a blank line after the last event)")
         settings["batch"] = 1  # an answer after each document
     return sys.stdin.buffer if typed else args.file, settings
 

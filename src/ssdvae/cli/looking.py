@@ -57,7 +57,7 @@ def report(args: Namespace) -> None:
 COMMANDS = (
     Command(
         "explain",
-        "show what a model learned: clusters, attention, chains of frames",
+        "show what a model learned: words and frames, causes, differences",
         "explain",
         explain_flags,
         explain,

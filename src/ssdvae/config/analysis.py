@@ -11,22 +11,37 @@ from ssdvae.config.settings import Settings, setting
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainSettings(Settings):
-    """What is shown of a trained model: its clusters, its attention, and which frames follow which."""
+    """What is shown of a trained model: words and frames, its attention, and which frames follow which."""
 
     topic: ClassVar[str] = "what is shown"
 
     split: Split = setting("valid", "which split of the corpus", topic="data")
     words: str | None = setting(
-        None, "words whose frames are shown, comma-separated; by default the most frequent verbs"
+        None, "words whose frames are shown, comma-separated; by default the most frequent heads"
     )
     frames: str | None = setting(
         None, "frames whose words are shown, comma-separated; by default the most frequent frames"
     )
+    slot: str | None = setting(None, "slot in which words are looked at; by default the head of the event")
     rows: int = setting(10, "words, frames and transitions to show, where they are not named", at_least=1)
     top: int = setting(5, "frames per word, and words per frame", at_least=1)
     min_count: float = setting(
-        5.0, "expected count below which a transition between two frames is not shown", at_least=0
+        5.0, "expected count below which a transition, or what is compared, is not shown", at_least=0
     )
+    before: str | None = setting(
+        None, "show only what usually precedes this frame, at any distance", topic="questions"
+    )
+    compare: str | None = setting(
+        None,
+        "show only which frames, transitions and words differ between groups of documents: a column of the "
+        "files that the corpus was prepared from, or a file (.csv, .tsv, .jsonl, .parquet) with the columns "
+        "id and group",
+        topic="questions",
+    )
+    permutations: int = setting(
+        1000, "shuffles of the groups behind the test of --compare", at_least=19, topic="questions"
+    )
+    seed: int = setting(1, "random seed of these shuffles", at_least=0, topic="questions")
     batch: int = setting(200, "batch size", at_least=1, topic="data")
 
 
@@ -73,7 +88,9 @@ class GenerateSettings(Settings):
     beam: int = setting(10, "beam search: beam size", at_least=1, at_most=10_000)
     repeat: bool = setting(True, "let an event occur twice in a script", topic="constraints")
     distinct_roles: bool = setting(
-        False, "no event may have the same subject and object", topic="constraints"
+        False,
+        "no event may have the same word in two arguments, such as subject and object",
+        topic="constraints",
     )
     seed: int = setting(1, "random seed", at_least=0, topic="computation")
     batch: int = setting(100, "batch size: scripts sampled at once", at_least=1, topic="computation")

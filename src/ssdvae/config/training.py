@@ -11,6 +11,7 @@ from ssdvae.config.models import MODEL_SETTINGS, ModelSettings, SSDVAESettings
 from ssdvae.config.presets import Counts, Preset, sizes
 from ssdvae.config.recipes import recipe
 from ssdvae.config.settings import Bounds, Setting, Settings, setting
+from ssdvae.config.slots import SLOTS
 
 EVAL_BATCH = 400
 """Documents scored at once: with 200 a step of a GRU has too little to multiply, with 800 it is no faster."""
@@ -190,6 +191,7 @@ class BenchmarkSettings(TrainSettings):
     topic: ClassVar[str] = "what is timed"
 
     events: int = setting(5, "events per document (M)", at_least=1, at_most=10_000)
+    slots: int = setting(len(SLOTS), "slots of an event", at_least=1, at_most=100)
     vocabulary: int = setting(40_000, "vocabulary size (V)", at_least=3)
     frames: int = setting(500, "number of frames (F)", at_least=1)
     steps: int = setting(5, "number of training steps, and of evaluation batches, that are timed", at_least=1)

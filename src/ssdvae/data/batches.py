@@ -65,13 +65,13 @@ class Noise:
 class Batch:
     """Some documents. Where ``mask`` is False an event is padding, and nothing looks at it."""
 
-    tokens: Int[Tensor, "B M 4"]
+    tokens: Int[Tensor, "B M S"]
     frames: Int[Tensor, "B M"]
     observed: Int[Tensor, "B M"]
     mask: Bool[Tensor, "B M"]
 
     @classmethod
-    def of_words(cls, tokens: Int[Tensor, "B M 4"]) -> Batch:
+    def of_words(cls, tokens: Int[Tensor, "B M S"]) -> Batch:
         """Documents without padding, of which no frame is known."""
         nothing = torch.full_like(tokens[..., 0], -1)
         return cls(tokens, nothing, nothing, nothing < 0)
@@ -82,7 +82,7 @@ class Batch:
     @property
     def words(self) -> Int[Tensor, " B"]:
         """Words of each document."""
-        return 4 * self.mask.sum(1)
+        return self.tokens.shape[-1] * self.mask.sum(1)
 
     def first(self, events: int) -> Batch:
         """The first events of each document."""

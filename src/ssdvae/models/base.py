@@ -106,7 +106,7 @@ class EventModel(nn.Module, SavedModel):
         self.slots = slots
         self.reading = Reading()
         self.typical = None
-        self.reader = WordReader(len(vocabulary), config.word_width, config.role_width)
+        self.reader = WordReader(len(vocabulary), config.word_width, len(slots), config.role_width)
 
     @abstractmethod
     def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
@@ -242,7 +242,7 @@ class EventModel(nn.Module, SavedModel):
     ) -> None:
         """Before the first step: start from the training split, where a model can.
 
-        ``heads`` are its verbs and ``observed`` its observed frames; ``lexicon`` has further verbs and the
+        ``heads`` are its heads and ``observed`` its observed frames; ``lexicon`` has further heads and the
         frames that they can have.
         """
         return
@@ -251,7 +251,7 @@ class EventModel(nn.Module, SavedModel):
         """What else a model does after a training step that had this loss; ``reduce`` sums over processes."""
         return
 
-    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
+    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M S"]:
         """log p(w_t | f, w_<t), 0 at padding, with latent variables drawn as in training."""
         plan = self.plan(PlanRequest.whole(batch, self.training_sampler, noise))
         return self.log_probs(batch, plan, noise=noise)
@@ -267,17 +267,17 @@ class EventModel(nn.Module, SavedModel):
         self,
         batch: Batch,
         plan: Plan,
-        inputs: Float[Tensor, "B M 5 d"] | None = None,
+        inputs: Float[Tensor, "B M P d"] | None = None,
         noise: Noise | None = None,
-    ) -> Float[Tensor, "B M 4"]:
+    ) -> Float[Tensor, "B M S"]:
         """log p(w_t | plan, w_<t), 0 at padding; ``inputs`` are the words as the reader gives them."""
         inputs = self.reader(batch.tokens) if inputs is None else inputs
         output = self.word_decoder(inputs, plan, noise if self.training else None)
         return self.likelihood(output.joined, batch, plan, noise)
 
     def likelihood(
-        self, joined: Float[Tensor, "B M 4 e"], batch: Batch, plan: Plan, noise: Noise | None = None
-    ) -> Float[Tensor, "B M 4"]:
+        self, joined: Float[Tensor, "B M S e"], batch: Batch, plan: Plan, noise: Noise | None = None
+    ) -> Float[Tensor, "B M S"]:
         """log p of the words, from what the decoder ``joined`` at each.
 
         Exact, unless a model that is being trained has ``sampled_words``, and ``noise`` to draw them.
@@ -304,7 +304,7 @@ class EventModel(nn.Module, SavedModel):
     ) -> tuple[Float[Tensor, "B V"], DecoderState]:
         """Read one position of the plan's current event; returns log p(the next word) and the state.
 
-        Position 0 is the separator (no words), 1 the verb, 2 the subject, 3 the object, 4 the modifier.
+        Position 0 is the separator (no words), 1 the head, and those of its arguments follow.
         """
         word = self.reader.single_position(words, position, len(plan.mask))
         predicting, state = self.word_decoder.step(word, state, plan, position)
@@ -314,7 +314,7 @@ class EventModel(nn.Module, SavedModel):
         return logits.log_softmax(-1), state
 
     def continuations(
-        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E 4"]
+        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E S"]
     ) -> Float[Tensor, "B O"]:
         """log p(option | seed, plan). The seed is read once for all of its options."""
         rows = torch.arange(len(options), device=options.device).repeat_interleave(options.shape[1])
@@ -371,12 +371,12 @@ class EventModel(nn.Module, SavedModel):
 
 def log_likelihood(
     output: nn.Linear | TiedLinear,
-    joined: Float[Tensor, "B M 4 e"],
+    joined: Float[Tensor, "B M S e"],
     batch: Batch,
     drawn: Drawn | None = None,
     offsets: Float[Tensor, "B V"] | None = None,
     alike: bool = True,
-) -> Float[Tensor, "B M 4"]:
+) -> Float[Tensor, "B M S"]:
     """log softmax(output(joined) + offset)[word], computed only at real words; 0 at padding.
 
     With ``drawn``, the sum over all words is estimated by that over some; ``offsets`` are those of the

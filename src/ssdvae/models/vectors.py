@@ -3,11 +3,11 @@
 With the unit vectors u_s = (E[w_s] − mean of E) / ‖…‖ of the words that are there, and the decoder's state h
 after the event,
 
-    v = [unit(⊙_s u_s);  λ unit(Σ_s u_s);  λ unit(h)]          λ = 0.2
+    v = [unit(⊙_s u_s);  λ unit(u_head + Σ_s u_s);  μ unit(h)]          λ = 0.3, μ = 0.2
 
 The product is what tells apart events that share most of their words: all slots have to agree at once (the
-multiplicative composition of Mitchell and Lapata, 2008). The sum is near where it is not, and the state has
-read the events before.
+multiplicative composition of Mitchell and Lapata, 2008). The sum, in which the head counts twice and unknown
+words do not, is what finds events of the same kind: there λ is larger. The state has read the events before.
 """
 
 from __future__ import annotations
@@ -28,35 +28,43 @@ from ssdvae.errors import Malformed, UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.inputs import groups, to_batch
 
-BESIDE = 0.2
-"""λ: how much the parts beside the product weigh."""
+SUM, STATE = 0.3, 0.2
+"""λ and μ: how much the parts beside the product weigh."""
 
 Array = NDArray[np.float32]
 
 
 def composed(
-    words: Float[Tensor, "V e"], tokens: Int[Tensor, "B M slots"], there: Bool[Tensor, "B M slots"]
+    words: Float[Tensor, "V e"],
+    tokens: Int[Tensor, "B M slots"],
+    there: Bool[Tensor, "B M slots"],
+    known: Bool[Tensor, "B M slots"],
 ) -> tuple[Float[Tensor, "B M e"], Float[Tensor, "B M e"]]:
-    """unit(⊙_s u_s) and unit(Σ_s u_s) of the words that are ``there``."""
+    """unit(⊙_s u_s) of the words that are ``there``, unit(u_head + Σ_s u_s) of those that are ``known``."""
     # Of length √e, so that a product of many is no smaller than one of few.
     units = normalize(words[tokens] - words.mean(0), dim=-1) * words.shape[1] ** 0.5
     product = units.masked_fill(~there[..., None], 1).prod(2)
-    total = units.masked_fill(~there[..., None], 0).sum(2)
-    return normalize(product, dim=-1), normalize(total, dim=-1)
+    summed = units.masked_fill(~known[..., None], 0)
+    return normalize(product, dim=-1), normalize(summed.sum(2) + summed[:, :, 0], dim=-1)
 
 
-def event_vectors(model: EventModel, batch: Batch) -> Float[Tensor, "B M d"]:
-    """The vector of each event in its document; 0 at padding."""
+def event_vectors(model: EventModel, batch: Batch, weight: float = SUM) -> Float[Tensor, "B M d"]:
+    """The vector of each event in its document, with λ = ``weight``; 0 at padding."""
     there = batch.tokens != model.vocabulary.missing
-    product, total = composed(model.word_embedding().weight, batch.tokens, there)
-    parts, states = [product, BESIDE * total], model.event_states(batch)
+    known = there & (batch.tokens != model.vocabulary.unknown)
+    product, total = composed(model.word_embedding().weight, batch.tokens, there, known)
+    parts, states = [product, weight * total], model.event_states(batch)
     if states is not None:
-        parts.append(BESIDE * normalize(states, dim=-1).to(product))
+        parts.append(STATE * normalize(states, dim=-1).to(product))
     return torch.cat(parts, dim=-1).masked_fill(~batch.mask[..., None], 0)
 
 
 def embed_documents(
-    model: EventModel, documents: Iterable[Document], batch: int = 200, normalized: bool = True
+    model: EventModel,
+    documents: Iterable[Document],
+    batch: int = 200,
+    normalized: bool = True,
+    weight: float = SUM,
 ) -> Iterator[tuple[Array, Array]]:
     """The vector of each document, the mean over its events, and those of its events (M d).
 
@@ -64,7 +72,7 @@ def embed_documents(
     """
     for group in groups(documents, batch):
         full = [document for document in group if document.events]
-        rows = iter(_embedded(model, full, normalized)) if full else iter(())
+        rows = iter(_embedded(model, full, normalized, weight)) if full else iter(())
         width: int | None = None
         for document in group:
             if document.events:
@@ -82,10 +90,10 @@ def event_width(model: EventModel) -> int:
 
 @torch.no_grad()
 def _embedded(
-    model: EventModel, documents: Sequence[Document], normalized: bool
+    model: EventModel, documents: Sequence[Document], normalized: bool, weight: float
 ) -> list[tuple[Array, Array]]:
     batch = to_batch(model, documents)
-    events = event_vectors(model, batch).float()
+    events = event_vectors(model, batch, weight).float()
     whole = events.sum(1) / batch.mask.sum(1, keepdim=True)
     if normalized:
         events, whole = (normalize(x, dim=-1) for x in (events, whole))
@@ -95,7 +103,9 @@ def _embedded(
     ]
 
 
-def encode(model: EventModel, given: Any, batch: int = 200, normalized: bool = True) -> Array:
+def encode(
+    model: EventModel, given: Any, batch: int = 200, normalized: bool = True, weight: float = SUM
+) -> Array:
     """Vectors of events, each by itself, or of documents, in the order in which they are given: N d.
 
     One event or document alone has one vector: d.
@@ -107,7 +117,7 @@ def encode(model: EventModel, given: Any, batch: int = 200, normalized: bool = T
     ]
     if not documents:
         return np.zeros((0, event_width(model)), np.float32)
-    vectors = np.stack([whole for whole, _ in embed_documents(model, documents, batch, normalized)])
+    vectors = np.stack([whole for whole, _ in embed_documents(model, documents, batch, normalized, weight)])
     return vectors[0] if single else vectors
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,19 +36,18 @@ def chips(names: Names) -> Html:
 
 
 def frame_table(found: Explanation, id: str) -> Html:
-    """The frames that are inferred most: how often, their words, and what comes next."""
-    clusters = _clusters(found)
-    after = followers(found.transitions)
+    """The frames that are expected most: how often, their words, and what comes next."""
+    beliefs, after = found.beliefs, followers(found.transitions)
     rows = [
         [
-            breakable(clusters.frames.name(f)),
-            f"{clusters.frame_counts[f]:,}",
-            chips([(word, None) for word, _ in clusters.top_words(clusters.frames.name(f), TOP_WORDS)]),
+            breakable(beliefs.frames.name(f)),
+            f"{beliefs.frame_counts[f]:,.0f}",
+            chips(_likely(beliefs.words_of(beliefs.frames.name(f), TOP_WORDS))),
             chips(after[f]),
         ]
-        for f in _commonest(clusters.frame_counts, clusters.frames.names)
+        for f in _commonest(beliefs.frame_counts, beliefs.frames.names)
     ]
-    purity = clusters.purity()
+    purity = None if found.clusters is None else found.clusters.purity()
     fit = (
         ""
         if purity is None
@@ -58,9 +58,8 @@ def frame_table(found: Explanation, id: str) -> Html:
         [
             tag(
                 "p",
-                "How often each frame was inferred, the words that it makes likely (β_dec, strongest "
-                "first), and the frames of the event after it, with their shares."
-                f"{fit}",
+                "How many events are expected to have each frame, the heads that they have, p(word | frame), "
+                f"and the frames of the event after it, with their shares.{fit}",
             ),
             searchable(
                 f"The {len(rows)} commonest frames", id, ["frame", "events", "its words", "followed by"], rows
@@ -70,23 +69,53 @@ def frame_table(found: Explanation, id: str) -> Html:
 
 
 def verb_table(found: Explanation, id: str) -> Html:
-    """The commonest verbs: how often they occur, and the frames that they speak for."""
-    clusters = _clusters(found)
-    counts = clusters.slot_counts[:, 0]
+    """The commonest heads: how often they occur, and what the model takes their frames to be."""
+    beliefs = found.beliefs
     rows = [
         [
-            breakable(clusters.vocabulary.name(v)),
-            f"{counts[v]:,}",
-            chips([(name, None) for name, _ in clusters.top_frames(clusters.vocabulary.name(v), TOP_FRAMES)]),
+            breakable(beliefs.vocabulary.name(v)),
+            f"{beliefs.word_counts[v]:,}",
+            chips(_likely(beliefs.frames_of(beliefs.vocabulary.name(v), TOP_FRAMES))),
         ]
-        for v in _commonest(counts, clusters.vocabulary.names)
+        for v in _commonest(beliefs.word_counts, beliefs.vocabulary.names)
     ]
     return searchable(
-        f"The {len(rows)} commonest heads of events, and the frames that each speaks for (β_enc)",
+        f"The {len(rows)} commonest heads of events, and their frames: p(frame | word), on average",
         id,
         ["word", "events", "its frames"],
         rows,
     )
+
+
+def paper_tables(found: Explanation, id: str) -> Html:
+    """The paper's clusters, under their names: strengths, not probabilities, so without numbers."""
+    clusters = _clusters(found)
+    names, verbs = clusters.frames.names, clusters.vocabulary.names
+    words = [
+        [breakable(names[f]), chips([(w, None) for w, _ in clusters.top_words(names[f], TOP_WORDS)])]
+        for f in _commonest(clusters.frame_counts, names)
+    ]
+    frames = [
+        [breakable(verbs[v]), chips([(f, None) for f, _ in clusters.top_frames(verbs[v], TOP_FRAMES)])]
+        for v in _commonest(clusters.slot_counts[:, 0], verbs)
+    ]
+    return tag(
+        "details",
+        tag("summary", "The paper's clusters (its Table 2)"),
+        tag(
+            "p",
+            "Which words a frame makes likely (β_dec), and which frames a word speaks for (β_enc), strongest "
+            "first. They weigh a word or a frame by itself, without its event, and may differ from what the "
+            "model believes of events, above.",
+        ),
+        searchable("Words given frames (β_dec)", f"{id}-dec", ["frame", "strongest first"], words),
+        searchable("Frames given words (β_enc)", f"{id}-enc", ["word", "strongest first"], frames),
+    )
+
+
+def _likely(shares: Sequence[tuple[str, float]]) -> Names:
+    """Those that are not next to impossible."""
+    return [(name, p) for name, p in shares if p >= 0.01]
 
 
 def _clusters(found: Explanation) -> Clusters:
@@ -95,7 +124,7 @@ def _clusters(found: Explanation) -> Clusters:
     return found.clusters
 
 
-def _commonest(counts: NDArray[np.int64], names: Sequence[str]) -> list[int]:
+def _commonest(counts: NDArray[Any], names: Sequence[str]) -> list[int]:
     order = np.argsort(-counts, kind="stable")
     return [int(number) for number in order if counts[number] and names[number] != UNKNOWN][:ROWS]
 

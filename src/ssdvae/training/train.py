@@ -183,14 +183,14 @@ def _lexicon(settings: TrainSettings, corpus: Corpus) -> Tensor | None:
     from ssdvae.extraction.lexicon import read_lexicon  # slow to import
 
     pairs = [
-        (corpus.vocabulary.word_id(verb), corpus.frames.id(frame))
-        for verb, frames in read_lexicon(path).frames.items()
+        (corpus.vocabulary.word_id(head), corpus.frames.id(frame))
+        for head, frames in read_lexicon(path).frames.items()
         for frame in frames
-        if verb in corpus.vocabulary
+        if head in corpus.vocabulary
     ]
     known = [(word, frame) for word, frame in pairs if frame >= 0]
     if not known:
-        raise UserError(f"{path} has no verb and frame that are both known to {corpus.folder}")
+        raise UserError(f"{path} has no head and frame that are both known to {corpus.folder}")
     return torch.tensor(known)
 
 
@@ -229,9 +229,8 @@ class _Training:
         # Cut as `evaluate` cuts them.
         self.valid: Documents = corpus.split("valid").first(reading.measured)
         longest = self.documents.longest
-        refuse_if_too_large(
-            settings, len(corpus.vocabulary), len(corpus.frames), len(self.documents), longest
-        )
+        words, frames, slots = len(corpus.vocabulary), len(corpus.frames), len(corpus.slots)
+        refuse_if_too_large(settings, words, frames, len(self.documents), longest, slots)
         self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors, corpus.slots)
         self.model.reading = replace(reading, longest=longest)
         self._say_what_is_read(whole, reading)
@@ -295,7 +294,7 @@ class _Training:
         if self.model.infers_frames:
             self.say(
                 "frames: share of the known ones that are inferred (by head: what the commonest known frame "
-                "of the verb has);\ninformation: nats that a frame says of its event, 0 if nothing"
+                "of the head has);\ninformation: nats that a frame says of its event, 0 if nothing"
             )
         clock = time.monotonic() - state.seconds
         saved = time.monotonic()
