@@ -32,7 +32,7 @@ def test_a_missing_word_has_the_probability_that_the_whole_document_gives_it() -
     log_p = document_log_probs(model, batch)
     log_p[model.vocabulary.unknown] = -math.inf
     (hole,) = found.holes
-    assert (hole.place, hole.slots) == (1, ("subj",))
+    assert (hole.place, hole.slots) == (1, ("slot1",))
     shares = log_p.softmax(0)
     by_word = {filling.event.padded(4)[1]: filling.probability for filling in hole.fillings}
     assert len(by_word) == WORDS - 1

@@ -19,14 +19,15 @@ from ssdvae.models.base import EventModel
 from ssdvae.models.inputs import to_batch
 from ssdvae.models.latent import categorical
 from ssdvae.models.plan import PlanRequest
-from tests.models.test_base import SPEAKING, variant_id
+from tests.answers.asked import ASKED, some_documents
+from tests.models.test_base import variant_id
 from tests.toys import FRAMES, WORDS, named_documents, noise, toy_documents, toy_model, toy_ssdvae
 
 EXACT: list[dict[str, Any]] = [{"name": "rnnlm", "tied": True}, {"name": "planner", "mixture": "event"}]
 ALL = torch.tensor(list(itertools.product(range(WORDS), repeat=4)))
 
 
-@pytest.fixture(params=SPEAKING, ids=variant_id)
+@pytest.fixture(params=ASKED, ids=variant_id)
 def model(request: pytest.FixtureRequest) -> EventModel:
     return toy_model(**request.param)
 
@@ -37,7 +38,7 @@ def exact(request: pytest.FixtureRequest) -> EventModel:
 
 
 def read(model: EventModel, events: int) -> Batch:
-    (document,) = named_documents(toy_documents([max(1, events)]), model)
+    (document,) = some_documents(model, [max(1, events)])
     return to_batch(model, [replace(document, events=document.events[:events])])
 
 
@@ -153,7 +154,7 @@ class Steered:
 
 
 def test_a_stream_gives_what_one_by_one_gives(model: EventModel) -> None:
-    documents = [*named_documents(toy_documents([2, 1, 2]), model), Document("none", ())]
+    documents = [*some_documents(model, [2, 1, 2]), Document("none", ())]
     together = list(next_events(model, documents, beam=7, top=3, samples=3))
     assert [answer.id for answer in together] == [document.id for document in documents]
     for document, found in zip(documents, together, strict=True):
@@ -174,12 +175,12 @@ def chances(events: tuple[NextEvent, ...]) -> list[float]:
 def test_what_is_given_holds_in_every_event() -> None:
     model = toy_model("planner")
     documents = named_documents(toy_documents([2]), model)
-    (told,) = next_events(model, documents, given={"subj": "word3", "mod": "-"}, top=4)
+    (told,) = next_events(model, documents, given={"slot1": "word3", "slot3": "-"}, top=4)
     assert {e.event.padded(4)[1::2] for e in told.events} == {("word3", "None")}
     assert not told.exact
     assert "beam" in told.note
     assert sum(frame.probability for frame in told.frames) <= 1 + 1e-9
-    (head,) = next_events(model, documents, given={"verb": "WORD3"}, top=4)
+    (head,) = next_events(model, documents, given={"slot0": "WORD3"}, top=4)
     assert head.exact
     assert head.heads[0].name == "word3"
     assert head.heads[0].probability == pytest.approx(1)
@@ -188,8 +189,8 @@ def test_what_is_given_holds_in_every_event() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"objct": "word1"}, "no slot 'objct'; there are: frame, verb"),
-        ({"obj": "wrd1"}, "did you mean word1"),
+        ({"objct": "word1"}, "no slot 'objct'; there are: frame, slot0"),
+        ({"slot2": "wrd1"}, "did you mean word1"),
         ({"frame": "Fram1"}, "did you mean Frame1"),
     ],
 )

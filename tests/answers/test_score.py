@@ -15,20 +15,21 @@ from ssdvae.data.batches import Noise, collate, generator
 from ssdvae.errors import DataError, UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.typical import TYPICAL, Typical, percentile
-from tests.models.test_base import SPEAKING, variant_id
+from tests.answers.asked import ASKED, some_documents
+from tests.models.test_base import batch_of, variant_id
 from tests.toys import WORDS, named_documents, toy_batch, toy_documents, toy_model, toy_ssdvae
 
-LENGTHS = [4, 1, 0, 3]
+LENGTHS = [3, 1, 0, 2]
 
 
-@pytest.fixture(params=SPEAKING, ids=variant_id)
+@pytest.fixture(params=ASKED, ids=variant_id)
 def model(request: pytest.FixtureRequest) -> EventModel:
     return toy_model(**request.param)
 
 
 def test_events_sum_to_what_the_model_says_of_the_document(model: EventModel) -> None:
     """log p where the model is exact, else its bound; a model that reads ahead has neither."""
-    batch = toy_batch([4, 4], observe=0)
+    batch = batch_of(model, [3, 3], observe=0)
     found = nats(model, batch, samples=3)
     assert found.kind == kind_of(model)
     if found.kind == "estimate":
@@ -41,7 +42,7 @@ def test_events_sum_to_what_the_model_says_of_the_document(model: EventModel) ->
 
 
 def test_what_comes_later_changes_nothing(model: EventModel) -> None:
-    batch = toy_batch([4, 4], observe=0)
+    batch = batch_of(model, [3, 3], observe=0)
     before = nats(model, batch, samples=2)
     tokens = batch.tokens.clone()
     tokens[:, 2:] = (tokens[:, 2:] + 1) % WORDS
@@ -62,7 +63,7 @@ def test_a_model_that_foresees_gives_each_word_a_probability() -> None:
 
 
 def test_a_stream_gives_what_one_by_one_gives(model: EventModel) -> None:
-    documents = named_documents(toy_documents(LENGTHS), model)
+    documents = some_documents(model, LENGTHS)
     together = list(score_documents(model, documents, batch=3, samples=2))
     assert [(d.id, len(d.events)) for d in together] == [
         (d.id, n) for d, n in zip(documents, LENGTHS, strict=True)

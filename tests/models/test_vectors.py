@@ -12,19 +12,20 @@ from ssdvae.data.events import Document, Event
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.vectors import embed_documents, event_width
-from tests.models.test_base import VARIANTS, variant_id
+from tests.answers.asked import ASKED, some_documents
+from tests.models.test_base import variant_id
 from tests.toys import named_documents, toy_documents, toy_model
 
 LENGTHS = [3, 1, 0, 5, 2]
 
 
-@pytest.fixture(params=VARIANTS, ids=variant_id)
+@pytest.fixture(params=ASKED, ids=variant_id)
 def model(request: pytest.FixtureRequest) -> EventModel:
     return toy_model(**request.param)
 
 
 def test_a_vector_does_not_depend_on_the_batch(model: EventModel) -> None:
-    documents = named_documents(toy_documents(LENGTHS), model)
+    documents = some_documents(model, LENGTHS)
     alone = [model.encode(document) for document in documents]
     for batch in (1, 2, 100):
         assert np.allclose(model.encode(documents, batch=batch), alone, atol=1e-6)
@@ -34,7 +35,7 @@ def test_a_vector_does_not_depend_on_the_batch(model: EventModel) -> None:
 
 def test_events_are_given_as_people_write_them() -> None:
     model = toy_model("rnnlm")
-    forms: list[Any] = [Event("word1", "word2"), {"verb": "word1", "subj": "word2"}, "word1 word2"]
+    forms: list[Any] = [Event("word1", "word2"), {"slot0": "word1", "slot1": "word2"}, "word1 word2"]
     first, *others = model.encode(forms)
     assert all(np.array_equal(first, other) for other in others)
     assert np.array_equal(model.encode(forms[2]), first)
@@ -56,10 +57,12 @@ def test_a_document_is_the_mean_of_its_events_which_read_those_before() -> None:
     assert not np.allclose(alone[0, width:], events[2, width:], atol=1e-3)
 
 
-def test_events_that_share_words_in_other_slots_are_told_apart_by_nothing_but_the_state() -> None:
-    """The product and the sum do not know the order of the words; what read them does."""
+def test_the_product_knows_no_order_and_the_sum_knows_the_head() -> None:
     model = toy_model("rnnlm")
     vectors = model.encode([" ".join(words) for words in permutations(["word1", "word2", "word3"])])
-    width = 2 * model.word_embedding().embedding_dim
+    width = model.word_embedding().embedding_dim
     assert np.allclose(vectors[:, :width], vectors[0, :width], atol=1e-6)
+    same_head, other_head = vectors[1, width : 2 * width], vectors[2, width : 2 * width]
+    assert np.allclose(same_head, vectors[0, width : 2 * width], atol=1e-6)
+    assert not np.allclose(other_head, vectors[0, width : 2 * width], atol=1e-3)
     assert not np.allclose(vectors[1], vectors[0], atol=1e-3)

@@ -92,6 +92,7 @@ def test_the_signature_is_made_of_the_settings() -> None:
         "embed": config.EmbedSettings,
         "similar": config.SimilarSettings,
         "write_report": config.ReportSettings,
+        "explore": config.ExploreSettings,
         "reproduce": config.ReproduceSettings,
     }
     for name, kind in groups.items():

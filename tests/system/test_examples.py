@@ -30,7 +30,7 @@ ORDER = [
     ),
 ]
 # Hours, or minutes: their flags are looked at, and tests of their own run them in small.
-TOO_LONG = {"demo", "reproduce"}
+TOO_LONG = {"demo", "explore", "reproduce"}
 # From the web: tests/data/test_download.py has a server of its own.
 FAR_AWAY = {"data"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from ssdvae.data.batches import Batch
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record, folded
 from ssdvae.models.base import Beliefs, EventModel
 from ssdvae.models.inputs import groups, to_batch
+
+log = logging.getLogger(__name__)
 
 LOOKED_AT = 64
 """Events of a document whose attention is told, at most: it is one number for each pair of event and word."""
@@ -111,8 +114,13 @@ def infer_documents(
     likelier, as in training, and steers those after it; it is not certain. ``top`` frames of each event are
     told, and ``attention`` of a model that has it, where a document is not long.
     """
+    warned = model.reads_any_length
     for group in groups(documents, batch):
         full = [document for document in group if document.events]
+        longest = max((len(document.events) for document in full), default=0)
+        if not warned and (warning := model.reading.beyond(longest)) is not None:
+            log.warning(warning)
+            warned = True
         if full:
             numbers = to_batch(model, full, lowercase, observe_frames)
             beliefs = infer_frames(model, numbers)

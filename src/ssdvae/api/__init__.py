@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         tickets,
         world,
     )
-    from ssdvae.api.looking import explain, generate, infer, infer_file, unknown_words, write_report
+    from ssdvae.api.looking import explain, explore, generate, infer, infer_file, unknown_words, write_report
     from ssdvae.api.measuring import benchmark, check, evaluate, scores
     from ssdvae.api.paper import reproduce
     from ssdvae.api.training import demo, load, resume, train
@@ -52,7 +52,15 @@ WHERE = {
     ),
     "ssdvae.api.training": ("demo", "train", "resume", "load"),
     "ssdvae.api.measuring": ("evaluate", "scores", "benchmark", "check"),
-    "ssdvae.api.looking": ("explain", "infer", "infer_file", "generate", "unknown_words", "write_report"),
+    "ssdvae.api.looking": (
+        "explain",
+        "explore",
+        "infer",
+        "infer_file",
+        "generate",
+        "unknown_words",
+        "write_report",
+    ),
     "ssdvae.api.asking": (
         "next_events",
         "score",
@@ -86,6 +94,7 @@ __all__ = [
     "embed",
     "evaluate",
     "explain",
+    "explore",
     "extract",
     "fill",
     "generate",

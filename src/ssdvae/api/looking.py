@@ -15,14 +15,24 @@ from ssdvae.answers.files import answer_files
 from ssdvae.api.data import json_lines, lines_or_shards, paths
 from ssdvae.api.given import Documents, given_documents, given_events
 from ssdvae.api.signatures import AnyPath, with_settings
-from ssdvae.api.training import as_model, corpus_of
-from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings, StreamSettings
+from ssdvae.api.training import as_model, corpus_of, folder_of
+from ssdvae.config import (
+    ExplainSettings,
+    ExploreSettings,
+    GenerateSettings,
+    InferSettings,
+    ReportSettings,
+    StreamSettings,
+)
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import AnyEvent
 from ssdvae.data.groups import groups_of_sources, read_groups
 from ssdvae.data.readers import Skipped
 from ssdvae.data.readers.jsonl import write_records
+from ssdvae.errors import not_installed
+from ssdvae.files import check_exists
 from ssdvae.models.base import EventModel
+from ssdvae.models.packaged import default_model
 from ssdvae.paper.figures import published_figures
 from ssdvae.progress import SILENT, Progress, resolve, track
 from ssdvae.report import page
@@ -193,3 +203,27 @@ def _and_say(
     """The same documents; after the last one, what was skipped."""
     yield from inferred
     log.info(str(skipped))
+
+
+@with_settings(ExploreSettings)
+def explore(
+    runs: AnyPath | Sequence[AnyPath] = (), *, documents: AnyPath | None = None, **settings: Any
+) -> None:
+    """Talk to models in the browser, until interrupted; the same answers are a REST API.
+
+    >>> ssdvae.explore("runs/first")
+
+    Without runs, the model that comes with the package.
+    ``documents`` are a corpus folder or a file of documents to look at, by default each run's own corpus.
+    """
+    chosen = ExploreSettings.exactly(settings)
+    try:
+        from ssdvae.app import server
+    except ModuleNotFoundError as error:
+        raise not_installed(str(error.name), "app", "the explorer") from error
+    file = None if documents is None else Path(documents)
+    if file is not None:
+        check_exists(file)
+    folders = paths(runs) or [default_model()]
+    models = [(folder_of(folder) or folder, as_model(folder)) for folder in folders]
+    server.serve(server.explored(models, file, chosen), chosen)

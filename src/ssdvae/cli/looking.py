@@ -14,7 +14,7 @@ from ssdvae.cli.console import say, show
 from ssdvae.cli.flags import TakesArguments, add_settings, given_settings
 from ssdvae.cli.parser import Parser
 from ssdvae.cli.tables import explain_tables
-from ssdvae.config import ExplainSettings, ReportSettings
+from ssdvae.config import ExplainSettings, ExploreSettings, ReportSettings
 from ssdvae.records import to_json
 
 if TYPE_CHECKING:
@@ -54,6 +54,23 @@ def report(args: Namespace) -> None:
     say(f"wrote {args.out}; open it in a browser")
 
 
+def explore_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument(
+        "runs", nargs="*", type=Path, help="run folders; by default the model that comes with the package"
+    )
+    parser.add_argument(
+        "--documents",
+        type=Path,
+        default=None,
+        help="corpus folder or file of documents to look at; by default those of each run's corpus",
+    )
+    add_settings(parser, ExploreSettings)
+
+
+def explore(args: Namespace) -> None:
+    api.explore(args.runs, documents=args.documents, **given_settings(ExploreSettings, args))
+
+
 COMMANDS = (
     Command(
         "explain",
@@ -73,5 +90,13 @@ COMMANDS = (
         report_flags,
         report,
         ("ssdvae report runs/first", "ssdvae report runs/first --out first.html --split test"),
+    ),
+    Command(
+        "explore",
+        "talk to models in the browser, or by a REST API",
+        "explore",
+        explore_flags,
+        explore,
+        ("ssdvae explore runs/first", "ssdvae explore runs/first runs/second --documents new.jsonl"),
     ),
 )

@@ -55,6 +55,9 @@ class PrepareSettings(Settings):
         False, "keep events without a frame, as always latent, instead of dropping them"
     )
     lowercase: bool = setting(True, "convert all words to lower case", topic="vocabularies")
+    lemmas: bool = setting(
+        False, "take the lemma of a head instead of its form, where events have lemmas", topic="vocabularies"
+    )
     valid_share: float = setting(
         0.05,
         "fraction of the documents for validation, when one file is split",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from ssdvae.config import SPLITS, EngineSettings, PrepareSettings, Split
 from ssdvae.data.corpus import SCHEMA, Corpus, split_file, write_manifest
 from ssdvae.data.events import Document, Event, Words, folded
 from ssdvae.data.items import ItemBuilder
+from ssdvae.data.lemmas import LEMMAS, commonest_lemmas, one_word, save_lemmas
 from ssdvae.data.source import Found, Source, split_of
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
@@ -29,6 +31,8 @@ ROWS = 2**17
 """Documents of a file: what is held in memory while writing.
 
 A file is one record batch, whose numbers stand one after another, so that they can be read where they are."""
+
+log = logging.getLogger(__name__)
 
 COUNTS = [
     "read",
@@ -68,6 +72,8 @@ def _usable(document: Document, settings: PrepareSettings, frames: Inventory | N
 
 def words_of(event: Event, settings: PrepareSettings) -> Words:
     words = event.padded(len(settings.slot_names))
+    if settings.lemmas and event.lemma is not None:
+        words = (one_word(event.lemma), *words[1:])
     return folded(words) if settings.lowercase else words
 
 
@@ -122,13 +128,21 @@ def prepare(
 
     with new_folder(out) as temporary:
         hashes = {str(path): sha256(path) for path in source.paths}
-        frames, vocabulary = _count(passes, settings)
+        frames, vocabulary, lemmas = _count(passes, settings)
+        if not len(frames) and not settings.keep_frameless:
+            log.info("no event of the training split has a frame: all events are kept, without one")
+            settings = replace(settings, keep_frameless=True)
+            frames, vocabulary, lemmas = _count(passes, settings)
         with translate_os_errors(out, "write"):
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
+            if lemmas:
+                save_lemmas(lemmas, temporary / LEMMAS)
             counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
             if not counts["train"]["documents"]:
-                raise UserError("no documents are left for training; is --min-events too high?")
+                raise UserError(
+                    "no documents are left for training; is the file empty, or --min-events too high?"
+                )
             items = {split: builder.write(temporary, split) for split, builder in builders.items()}
             write_manifest(
                 temporary,
@@ -155,10 +169,11 @@ def _check_splits(sources: Mapping[Split, Path]) -> None:
 
 @dataclass(frozen=True)
 class _Counted:
-    """Frames and words of some documents."""
+    """Frames and words of some documents, and the lemmas of heads."""
 
     frames: Counter[str] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
+    lemmas: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, found: Iterable[Found], settings: PrepareSettings, frames: Inventory | None) -> Self:
@@ -168,24 +183,21 @@ class _Counted:
             if len(events) >= settings.min_events:
                 counted.frames.update([event.frame for event in events if event.frame is not None])
                 counted.words.update(_words(events, settings))
+                counted.lemmas.update(_lemmas(events, settings))
         return counted
 
     def add(self, other: _Counted) -> None:
         self.frames.update(other.frames)
         self.words.update(other.words)
+        self.lemmas.update(other.lemmas)
 
 
-def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocabulary]:
+def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocabulary, dict[str, str]]:
     path = passes.source.path("train")
     total = _Counted()
     for part in passes.map_documents(path, "counting", partial(_Counted.of, settings=settings, frames=None)):
         total.add(part)
     frames = Inventory.most_frequent(total.frames, settings.frames)
-    if not len(frames):
-        raise UserError(
-            f"no event of the training split has a frame ({', '.join(map(str, passes.source.paths))})\n"
-            "is the file empty? at least some events must have one"
-        )
     if len(total.frames) > len(frames) and not settings.keep_frameless:
         # Events of the other frames are dropped, so that later ones may take their places.
         total = _Counted()
@@ -196,11 +208,16 @@ def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocab
     kept = Vocabulary.from_counts(total.words, settings.vocabulary)
     counts = list(kept.counts)
     counts[kept.unknown] += total.words.total() - sum(counts)
-    return frames, Vocabulary(kept.names, counts)
+    return frames, Vocabulary(kept.names, counts), commonest_lemmas(total.lemmas, kept)
 
 
 def _words(events: Iterable[Event], settings: PrepareSettings) -> list[str]:
     return list(chain.from_iterable(words_of(event, settings) for event in events))
+
+
+def _lemmas(events: Iterable[Event], settings: PrepareSettings) -> list[tuple[str, str]]:
+    """Heads and their lemmas, where these are known."""
+    return [(words_of(event, settings)[0], event.lemma) for event in events if event.lemma is not None]
 
 
 class _EncodedSplit:

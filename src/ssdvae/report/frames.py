@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,31 +20,42 @@ from ssdvae.report.html import Html, breakable, join, percent, searchable, table
 
 ROWS, TOP_WORDS, TOP_FRAMES, LINKS = 200, 8, 5, 24
 
+RARE = 0.01
+"""A share below which a name is left out."""
+
 Names = Sequence[tuple[str, float | None]]
 """Names and, where there are any, their probabilities."""
 
 
-def chips(names: Names) -> Html:
+Href = Callable[[str], str]
+"""Where more is said of a name."""
+
+
+def _name(name: str, href: Href | None) -> Html:
+    return breakable(name) if href is None else tag("a", breakable(name), href=href(name))
+
+
+def chips(names: Names, href: Href | None = None) -> Html:
     """Names in a row, each with its probability."""
     return tag(
         "div",
         *(
-            tag("span", breakable(name), None if p is None else tag("small", f" {percent(p)}"))
+            tag("span", _name(name, href), None if p is None else tag("small", f" {percent(p)}"))
             for name, p in names
         ),
         class_="chips",
     )
 
 
-def frame_table(found: Explanation, id: str) -> Html:
+def frame_table(found: Explanation, id: str, href: Href | None = None) -> Html:
     """The frames that are expected most: how often, their words, and what comes next."""
     beliefs, after = found.beliefs, followers(found.transitions)
     rows = [
         [
-            breakable(beliefs.frames.name(f)),
+            _name(beliefs.frames.name(f), href),
             f"{beliefs.frame_counts[f]:,.0f}",
-            chips(_likely(beliefs.words_of(beliefs.frames.name(f), TOP_WORDS))),
-            chips(after[f]),
+            chips(_likely(beliefs.words_of(beliefs.frames.name(f), TOP_WORDS)), href),
+            chips(after[f], href),
         ]
         for f in _commonest(beliefs.frame_counts, beliefs.frames.names)
     ]
@@ -131,11 +143,31 @@ def _commonest(counts: NDArray[Any], names: Sequence[str]) -> list[int]:
 
 def followers(transitions: Transitions) -> list[Names]:
     """For each frame, those that follow it most, and how often."""
-    found: list[Names] = []
-    for row in transitions.probabilities:
-        best = np.argsort(-row, kind="stable")[:TOP_FRAMES]
-        found.append([(transitions.frames.name(int(g)), float(row[g])) for g in best if row[g] >= 0.01])
-    return found
+    return [_likeliest(row, transitions.frames.names, TOP_FRAMES) for row in transitions.probabilities]
+
+
+def _likeliest(shares: NDArray[np.float64], names: Sequence[str], k: int) -> Names:
+    best = np.argsort(-np.nan_to_num(shares), kind="stable")[:k]
+    return [(names[g], float(shares[g])) for g in best if shares[g] >= RARE]
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """A frame among others."""
+
+    count: float  # expected events with a neighbour
+    before: Names  # p(frame before | frame)
+    after: Names  # p(frame after | frame)
+
+
+def neighbours(transitions: Transitions, frame: str, k: int) -> Neighbours:
+    """The frames that come directly before one, and directly after it."""
+    number, names = transitions.frames.find(frame, "frame"), transitions.frames.names
+    into = transitions.counts[:, number]
+    with np.errstate(invalid="ignore"):
+        before = _likeliest(into / into.sum(), names, k)
+    after = _likeliest(transitions.probabilities[number], names, k)
+    return Neighbours(float(max(into.sum(), transitions.counts[number].sum())), before, after)
 
 
 def strongest_links(transitions: Transitions) -> Html:
