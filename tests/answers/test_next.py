@@ -128,6 +128,7 @@ def test_the_estimate_of_ssdvae_comes_near_the_sum_over_all_chains(prior: str) -
                 vectors=torch.cat([plan.vectors, model.frame_embedding[None, f : f + 1]], 1),
                 mask=torch.ones(1, 3, dtype=torch.bool),
                 frames=None,
+                weights=None,
                 event=2,
             )
             log_head, _ = model.next_word(model.begin(before, plan), longer, None, 0)

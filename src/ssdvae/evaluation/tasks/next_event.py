@@ -55,5 +55,6 @@ NEXT_EVENT = Task(
     run=run,
     needs=(WORDS,),
     settings=("events", "bound_samples", "eval_batch", "eval_seed"),
+    default=False,
     reproduced=False,
 )
