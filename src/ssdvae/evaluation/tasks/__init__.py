@@ -26,8 +26,8 @@ TASKS: dict[str, Task] = {
     for task in (
         PERPLEXITY,
         FRAME_PREDICTION,
-        NEXT_EVENT,
         CLOZE,
+        NEXT_EVENT,
         MCNC,
         SIMILARITY,
         MASKED,
