@@ -119,6 +119,7 @@ class _SettingFlag(Action):
 
     def __init__(self, option_strings: Sequence[str], dest: str, definition: Setting, **options: Any) -> None:
         self.definition = definition
+        self.given = False
         if definition.kind is bool:
             options["nargs"] = 0
         else:
@@ -131,6 +132,9 @@ class _SettingFlag(Action):
             value = not str(option_string).startswith("--no-")
         else:
             value = self.definition.parse(values)
+        if self.definition.repeatable and self.given:
+            value = f"{getattr(namespace, self.dest)},{value}"
+        self.given = True
         setattr(namespace, self.dest, value)
 
 

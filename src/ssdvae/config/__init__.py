@@ -9,6 +9,7 @@ from ssdvae.config.analysis import ExplainSettings, GenerateSettings, InferSetti
 from ssdvae.config.data import (
     SPLITS,
     AnnotateSettings,
+    ColumnSettings,
     ExtractSettings,
     PrepareSettings,
     Split,
@@ -51,6 +52,7 @@ __all__ = [
     "BenchmarkSettings",
     "Bounds",
     "ClassifierSettings",
+    "ColumnSettings",
     "Counts",
     "EvaluateSettings",
     "ExplainSettings",

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from ssdvae.data.columns import Columns
 from ssdvae.data.events import Document
+from ssdvae.data.readers.grouped import read_table
 from ssdvae.data.readers.jsonl import read_jsonl, write_jsonl
 from ssdvae.data.readers.official import read_official
+from ssdvae.data.readers.rows import has_rows
 from ssdvae.data.readers.tabular import read_csv, read_parquet
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import AnyPath, Report, stop_at_first_error, translate_os_errors
@@ -25,11 +28,19 @@ class Reader(Protocol):
     def __call__(self, path: Path, report: Report) -> Iterator[Document]: ...
 
 
+def read_xes(path: Path, report: Report) -> Iterator[Document]:
+    """A log is read by its columns."""
+    raise UserError(f"{path} is a log, and it is not said which of its attributes make an event\n{PREPARED}")
+
+
+PREPARED = "a model knows them that was trained on a corpus that `ssdvae prepare` made of a table or a log"
+
 READERS: dict[str, Reader] = {
     "jsonl": read_jsonl,
     "csv": read_csv,
     "parquet": read_parquet,
     "official": read_official,
+    "xes": read_xes,
 }
 
 ENDINGS = {
@@ -40,6 +51,7 @@ ENDINGS = {
     ".tsv": "csv",
     ".parquet": "parquet",
     "_tup.txt": "official",
+    ".xes": "xes",
 }
 
 
@@ -87,10 +99,25 @@ def guess_format(path: AnyPath) -> str:
 
 
 def read_documents(
-    path: AnyPath, format: str | None = None, skip_bad: Skipped | None = None
+    path: AnyPath,
+    format: str | None = None,
+    skip_bad: Skipped | None = None,
+    columns: Columns | None = None,
 ) -> Iterator[Document]:
-    """The documents of a file; the first bad line raises, unless ``skip_bad`` is there to count them."""
+    """The documents of a file; the first bad line raises, unless ``skip_bad`` is there to count them.
+
+    A table or a log is read by its ``columns`` if they are known.
+    """
+    choice = known_format(path, format)
+    report = stop_at_first_error if skip_bad is None else skip_bad
+    if columns is not None and has_rows(Path(path), choice):
+        return read_table(Path(path), choice, columns, report)
+    return READERS[choice](Path(path), report)
+
+
+def known_format(path: AnyPath, format: str | None) -> str:
+    """The format that is asked for, or that the name of the file tells."""
     choice = format or guess_format(path)
     if choice not in READERS:
         raise UserError(f"no format {choice!r}; there are: {', '.join(READERS)}")
-    return READERS[choice](Path(path), stop_at_first_error if skip_bad is None else skip_bad)
+    return choice
