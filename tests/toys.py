@@ -81,10 +81,8 @@ def named_documents(documents: Documents, model: EventModel) -> list[Document]:
     for row, part in enumerate(documents.parts()):
         events = []
         for words, frame in zip(documents.tokens[part], documents.frames[part], strict=True):
-            verb, *others = (model.vocabulary.name(int(word)) for word in words)
             known = None if frame < 0 else model.frames.name(int(frame))
-            subj, obj, mod = (None if word == MISSING else word for word in others)
-            events.append(Event(verb, subj, obj, mod, known))
+            events.append(Event.of_words([model.vocabulary.name(int(word)) for word in words], known))
         result.append(Document(f"d{row}", tuple(events)))
     return result
 

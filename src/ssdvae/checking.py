@@ -68,7 +68,7 @@ def _corpus_file(corpus: Corpus, name: str) -> str:
             documents = corpus.manifest["splits"][split]["documents"]
             return f"{len(corpus.split(split)):,} documents" if documents else "no documents"
         if name == f"cloze/{split}.txt":
-            items, counted = len(read_cloze(path)), corpus.manifest.get("cloze", {}).get(split)
+            items, counted = len(read_cloze(path, corpus.slots)), corpus.manifest.get("cloze", {}).get(split)
             if counted not in (None, items):
                 raise DataError(path, None, f"{items} items", f"{counted}, as manifest.json has it")
             return f"{items:,} items"

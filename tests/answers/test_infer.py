@@ -108,7 +108,7 @@ def test_observed_frames_become_likelier() -> None:
     for document in documents:
         (event,) = document.events
         unlikely = next(iter(infer_documents(model, [document]))).events[0].runner_up
-        told = [Document("a", (dataclasses.replace(event, frame=unlikely),))]
+        told = [Document("a", (event.changed(frame=unlikely),))]
         (free,), (steered,) = (
             list(infer_documents(model, told, observe_frames=observe)) for observe in (False, True)
         )
@@ -121,9 +121,7 @@ def test_observed_frames_become_likelier() -> None:
 def test_frames_that_are_only_compared_with_change_nothing() -> None:
     model = toy_ssdvae()
     documents = named_documents(toy_documents([3, 2], labelled=1), model)
-    bare = [
-        Document(d.id, tuple(dataclasses.replace(event, frame=None) for event in d.events)) for d in documents
-    ]
+    bare = [Document(d.id, tuple(event.changed(frame=None) for event in d.events)) for d in documents]
     for with_frame, without in zip(*(infer_documents(model, d) for d in (documents, bare)), strict=True):
         assert [e.attention for e in with_frame.events] == [e.attention for e in without.events]
 
@@ -168,7 +166,7 @@ def test_a_record_is_a_document_again() -> None:
     model = toy_ssdvae()
     origin = Origin(1, 4, 9, negated=True, text="she did not meet him", text_start=2)
     documents = [
-        replace(d, events=tuple(replace(e, lemma="meet", origin=origin) for e in d.events))
+        replace(d, events=tuple(e.changed(lemma="meet", origin=origin) for e in d.events))
         for d in named_documents(toy_documents([2, 3]), model)
     ]
     for document, found in zip(documents, infer_documents(model, documents), strict=True):

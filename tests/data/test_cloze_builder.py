@@ -26,7 +26,9 @@ SETTINGS = PrepareSettings(
 
 def told(number: int, length: int) -> Document:
     """Every verb names its document and place, so that it shows where an event came from."""
-    events = (Event(f"V{number}-{place}", "Ann", None, "in", "FG"[place % 2]) for place in range(length))
+    events = (
+        Event(f"V{number}-{place}", "Ann", None, "in", frame="FG"[place % 2]) for place in range(length)
+    )
     return Document(f"d{number}", tuple(events))
 
 
@@ -52,7 +54,7 @@ def test_truths_are_documents_and_distractors_other_documents(
     corpus = corpus_of(tmp_path, "a", documents)
     items = read_cloze(corpus.cloze(split))
     long_enough = [d for d in documents if len(d.events) >= 3 and split_of(d.id, SETTINGS) == split]
-    sequences = {tuple(e.verb.lower() for e in d.events[:3]) for d in long_enough}
+    sequences = {tuple(e.head.lower() for e in d.events[:3]) for d in long_enough}
     assert len(items) == corpus.manifest["cloze"][split] == 20 < len(sequences)
     assert len({item.truth for item in items}) == 20
     truths = [verbs(item.truth) for item in items]

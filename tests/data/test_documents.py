@@ -7,8 +7,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
+import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssdvae.config import SPLITS, PrepareSettings
@@ -132,25 +133,34 @@ def test_long_documents_are_read_fewer_at_once(lengths: list[int], batch: int) -
 
 
 words = st.sampled_from(["went", "saw", "Ärger"])
-events = st.builds(Event, words, st.none() | words, st.none() | words, st.none() | words, st.just("F"))
 
 
-@given(
-    st.lists(st.lists(events, min_size=1, max_size=9), min_size=1, max_size=5), st.none() | st.integers(1, 4)
-)
-def test_a_corpus_has_the_documents_that_it_was_made_from(rows: list[list[Event]], most: int | None) -> None:
+def events(slots: int) -> st.SearchStrategy[Event]:
+    return st.builds(Event, words, *[st.none() | words] * (slots - 1), frame=st.just("F"))
+
+
+@pytest.mark.parametrize("names", ["verb,subj,obj,mod", "what", "Action,by", "a,b,c,d,e,f,g"])
+@given(data=st.data(), most=st.none() | st.integers(1, 4))
+@settings(max_examples=40)
+def test_a_corpus_has_the_documents_that_it_was_made_from(
+    names: str, data: st.DataObject, most: int | None
+) -> None:
+    slots = tuple(names.split(","))
+    some = st.lists(events(len(slots)), min_size=1, max_size=9)
+    rows = data.draw(st.lists(some, min_size=1, max_size=5))
     documents = [Document(f"d{i}", tuple(row)) for i, row in enumerate(rows)]
     with TemporaryDirectory() as temporary:
         path = Path(temporary, "events.jsonl")
-        write_jsonl(path, documents)
+        write_jsonl(path, documents, slots)
         corpus = prepare(
             dict.fromkeys(SPLITS, path),
             Path(temporary, "corpus"),
-            PrepareSettings(events=most, lowercase=False),
+            PrepareSettings(events=most, lowercase=False, slots=names),
         )
         split = corpus.split("test")
         found = [
             (id, [[corpus.vocabulary.name(w) for w in row] for row in split.tokens[part].tolist()])
             for id, part in zip(split.ids.to_pylist(), split.parts(), strict=True)
         ]
-    assert found == [(d.id, [list(e.words) for e in d.events[:most]]) for d in documents]
+    assert corpus.slots == slots
+    assert found == [(d.id, [list(e.padded(len(slots))) for e in d.events[:most]]) for d in documents]

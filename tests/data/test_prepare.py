@@ -28,7 +28,9 @@ from ssdvae.storyworld.world import World
 
 
 def document(id: str, *frames: str | None) -> Document:
-    return Document(id, tuple(Event(f"verb{i}", "She", None, "in", frame) for i, frame in enumerate(frames)))
+    return Document(
+        id, tuple(Event(f"verb{i}", "She", None, "in", frame=frame) for i, frame in enumerate(frames))
+    )
 
 
 def write_splits(folder: Path, **splits: list[Document]) -> dict[Split, Path]:
@@ -145,7 +147,7 @@ def test_every_id_has_a_split(id: str) -> None:
 def test_usable_events_are_the_first_with_a_frame(frames: list[str | None], events: int) -> None:
     kept = usable_events(document("a", *frames), PrepareSettings(events=events))
     expected = [f"verb{i}" for i, frame in enumerate(frames) if frame is not None][:events]
-    assert [event.verb for event in kept] == expected
+    assert [event.head for event in kept] == expected
 
 
 def test_nothing_is_left_of_a_failed_preparation(sources: dict[Split, Path], tmp_path: Path) -> None:

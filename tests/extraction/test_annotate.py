@@ -70,7 +70,7 @@ def table(path: Path, documents: int, bad: Iterable[int] = ()) -> Path:
         file.write("document,verb,subj,frame\n")
         for number, document in enumerate(stories(documents)):
             for event in document.events:
-                file.write(f"{document.id},{event.verb},{event.subj},{event.frame or ''}\n")
+                file.write(f"{document.id},{event.head},{event.arguments[0]},{event.frame or ''}\n")
             if number in bad:
                 file.write(f"{document.id},slept,he,,too,many\n")
     return path

@@ -64,7 +64,7 @@ def test_the_documented_road(place: Path, spacy_model: Path, capsys: pytest.Capt
     assert "Departing" in (place / "report.html").read_text()
     documents = list(read_documents(place / "framed.jsonl"))
     assert [document.id for document in documents] == [f"{number:02}.txt" for number in range(40)]
-    frames = {event.verb: event.frame for document in documents for event in document.events}
+    frames = {event.head: event.frame for document in documents for event in document.events}
     assert frames["hit"] == "Impact"
     assert frames["moved"] == "Motion"
     assert frames["gave_up"] == "Surrendering"
@@ -74,7 +74,7 @@ def test_the_documented_road(place: Path, spacy_model: Path, capsys: pytest.Capt
         text = (place / "stories" / document.id).read_text()
         for event in document.events:
             assert event.origin is not None
-            assert text[event.origin.start : event.origin.end].lower() == event.verb.partition("_")[0]
+            assert text[event.origin.start : event.origin.end].lower() == event.head.partition("_")[0]
 
 
 def test_the_same_in_python(place: Path, spacy_model: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_same_in_python(place: Path, spacy_model: Path) -> None:
     assert annotated.events == done.events
     assert annotated.framed > 0
     # Three quarters for Departing are not enough.
-    frames = {e.verb: e.frame for document in read_documents("framed.jsonl") for e in document.events}
+    frames = {e.head: e.frame for document in read_documents("framed.jsonl") for e in document.events}
     assert frames["left"] is None
 
 

@@ -45,19 +45,19 @@ def test_examples_as_events(folder: Path) -> None:
         for sentence in unit.exemplars
     }
     assert events == {
-        Event("hit", "wind", "ferry", None, "Impact", lemma="hit"),
-        Event("hit", "it", "pier", "against", "Impact", lemma="hit"),
-        Event("hit", "man", "brother", None, "Cause_harm", lemma="hit"),
-        Event("hit", None, "him", None, "Cause_harm", lemma="hit"),
-        Event("beat_up", "she", "thief", None, "Cause_harm", lemma="beat_up"),
+        Event("hit", "wind", "ferry", None, frame="Impact", lemma="hit"),
+        Event("hit", "it", "pier", "against", frame="Impact", lemma="hit"),
+        Event("hit", "man", "brother", None, frame="Cause_harm", lemma="hit"),
+        Event("hit", None, "him", None, frame="Cause_harm", lemma="hit"),
+        Event("beat_up", "she", "thief", None, frame="Cause_harm", lemma="beat_up"),
     }
 
 
 def test_verbs_of_full_texts_as_events(folder: Path) -> None:
     """The second text is listed, but not there; the third sentence is about a noun."""
     assert list(framenet.full_texts(framenet.open_framenet(str(folder)))) == [
-        Event("hit", "waves", "pier", None, "Impact", lemma="hit"),
-        Event("hit", "rain", "it", None, "Impact", lemma="hit"),
+        Event("hit", "waves", "pier", None, frame="Impact", lemma="hit"),
+        Event("hit", "rain", "it", None, frame="Impact", lemma="hit"),
     ]
 
 
@@ -70,7 +70,7 @@ def test_a_dependent_that_is_no_prepositional_phrase_is_no_object() -> None:
         "PT": [(0, 2, "NP"), (7, 13, "VPto")],
     }
     event = framenet.event_of(AttrDict(text="He hit to win", **places), "hit", "Impact")
-    assert event == Event("hit", "he", None, None, "Impact", lemma="hit")
+    assert event == Event("hit", "he", None, None, frame="Impact", lemma="hit")
 
 
 def test_a_classifier_learns_from_it_and_keeps_the_relations(folder: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ssdvae.config import AnnotateSettings
-from ssdvae.data.events import Document, Event, Origin
+from ssdvae.data.events import SLOTS, Document, Event, Origin
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.errors import DataError, UserError
 from ssdvae.extraction import classifier as module
@@ -80,10 +80,12 @@ def planted(count: int, seed: int) -> list[Event]:
     for _ in range(count):
         verb = str(draw.choice(["ran", "turned", "went"]))
         if draw.random() < 0.5:
-            events.append(Event(verb, "he", str(draw.choice(["home", "town"])), "to", "Motion", lemma=verb))
+            events.append(
+                Event(verb, "he", str(draw.choice(["home", "town"])), "to", frame="Motion", lemma=verb)
+            )
         else:
             events.append(
-                Event(verb, "she", str(draw.choice(["shop", "firm"])), None, "Managing", lemma=verb)
+                Event(verb, "she", str(draw.choice(["shop", "firm"])), None, frame="Managing", lemma=verb)
             )
     return [*events, Event("slept", "he", frame="Sleep", lemma="sleep")]
 
@@ -276,8 +278,8 @@ def run(tmp_path: Path, **settings: Any) -> tuple[list[tuple[str | None, float |
         tmp_path / "in.jsonl", tmp_path / "out.jsonl", Lexicon(FRAMES), AnnotateSettings(**settings)
     )
     [document] = read_documents(tmp_path / "out.jsonl")
-    assert [replace(e, frame=None, probability=None) for e in document.events] == [
-        replace(e, frame=None, probability=None) for e in STORY.events
+    assert [e.changed(frame=None, probability=None) for e in document.events] == [
+        e.changed(frame=None, probability=None) for e in STORY.events
     ]
     return [(event.frame, event.probability) for event in document.events], done
 
@@ -307,7 +309,7 @@ USING = {"relation": "Using", "sub": "Fleeing", "sup": "Departing"}
 
 def test_learning_from_events_by_themselves_or_in_documents(tmp_path: Path) -> None:
     events = planted(30, 6)
-    alone = [{"lemma": e.lemma, "verb": e.verb, "subj": e.subj, "obj": e.obj, "mod": e.mod} for e in events]
+    alone = [{"lemma": e.lemma, **dict(zip(SLOTS, e.words, strict=False))} for e in events]
     lines = [json.dumps({**record, "frame": e.frame}) for record, e in zip(alone, events, strict=True)]
     (tmp_path / "alone.jsonl").write_text("\n".join(lines))
     write_jsonl(tmp_path / "documents.jsonl", [Document("d", tuple(events))])

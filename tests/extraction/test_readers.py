@@ -346,7 +346,7 @@ def test_situations_of_framenet_are_frames(tmp_path: Path) -> None:
     )
     [parsed] = read(tmp_path / "a.comm")
     events = to_document(parsed, ExtractSettings()).events
-    assert [(e.verb, e.frame, e.probability) for e in events] == [
+    assert [(e.head, e.frame, e.probability) for e in events] == [
         ("came", "Arriving", 0.5),
         ("saw", None, None),
         ("won", "Finish_game", 0.5),

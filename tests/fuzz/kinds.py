@@ -35,6 +35,7 @@ from ssdvae.config import (
     TrainSettings,
 )
 from ssdvae.data.corpus import Corpus
+from ssdvae.data.events import SLOTS
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.data.readers.typed import read_typed
@@ -300,7 +301,7 @@ def _python_settings(folder: Path, group: Any) -> Kind:
 
 
 def _words(event: Any) -> list[str | None]:
-    return [event.verb, event.subj, event.obj, event.mod, event.frame]
+    return [*event.values(len(SLOTS)), event.frame]
 
 
 def _word(value: Any) -> str | None:
@@ -333,7 +334,7 @@ def _concrete(folder: Path) -> Kind:
             for group in comm.situationMentionSetList or []:
                 frames |= {"_".join((m.situationKind or "").split()) for m in group.mentionList or []}
         events = [event for document in found for event in document.events]
-        words = {part for event in events for part in event.verb.split("_")}
+        words = {part for event in events for part in event.head.split("_")}
         parts = {part for token in tokens for part in "_".join(token.split()).split("_")}
         return words <= parts and {event.frame for event in events} <= frames
 
@@ -374,12 +375,12 @@ def _inputs(folder: Path) -> list[Kind]:
         names = [n.strip().lower() for n in next(csv.reader([header], delimiter=delimiter))]
         rows = [r for r in csv.reader(text, delimiter=delimiter) if any(cell.strip() for cell in r)]
         verbs = [_word(row[names.index("verb")]) for row in rows]
-        return [e.verb for d in found for e in d.events] == verbs
+        return [e.head for d in found for e in d.events] == verbs
 
     def typed_holds(found: list[Any]) -> bool:
         lines = typed.read_bytes().decode("utf-8-sig").split("\n")
         words = [line.split()[0] for line in lines if line.strip()]
-        return [e.verb for d in found for e in d.events] == words
+        return [e.head for d in found for e in d.events] == words
 
     def vectors_hold(found: Any) -> bool:
         rows: dict[str, list[float]] = {}

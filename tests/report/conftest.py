@@ -49,7 +49,7 @@ def documents(count: int) -> Iterator[Document]:
     for number in range(count):
         events = [
             Event(
-                verb, chance.choice(["ann", "bob", "eve"]), chance.choice(["dog", "cat", None]), None, frame
+                verb, chance.choice(["ann", "bob", "eve"]), chance.choice(["dog", "cat", None]), frame=frame
             )
             for verb, frame in SCRIPTS[number % 2]
         ]

@@ -70,8 +70,8 @@ def test_the_action_alone_tells_about_seven_in_ten() -> None:
     seen: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
     documents = list(ticket_documents(3_000))
     for event in (e for document in documents for e in document.events if e.frame):
-        seen[event.verb][event.frame] += 1
-    commonest = [[seen[event.verb].most_common(1)[0][0] for event in d.events] for d in documents]
+        seen[event.head][event.frame] += 1
+    commonest = [[seen[event.head].most_common(1)[0][0] for event in d.events] for d in documents]
     assert 0.65 < right(commonest) < 0.75
 
 

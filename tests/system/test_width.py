@@ -66,7 +66,8 @@ def test_the_demo_fits_eighty_columns(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(WIDTH))
-    event = Event("discussed", "representatives", "responsibilities", "throughout", "Agree_or_refuse_to_act")
+    words = ("discussed", "representatives", "responsibilities", "throughout")
+    event = Event(*words, frame="Agree_or_refuse_to_act")
     found = replace(
         event, probability=0.75, origin=Origin(0, 0, 1, text=" ".join(["A sentence that is not short."] * 5))
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -206,9 +205,9 @@ def test_steps_are_counted_as_the_settings_say(uninterrupted: Run) -> None:
 
 
 def test_a_classifier_that_cannot_be_judged_says_so(tmp_path: Path) -> None:
-    event = Event("met", "she", None, "in", "Meeting")
+    event = Event("met", "she", None, "in", frame="Meeting")
     known = [Document(f"d{i}", (event, event)) for i in range(8)]
-    unknown = [Document("u", (dataclasses.replace(event, frame=None),))]
+    unknown = [Document("u", (event.changed(frame=None),))]
     for name, documents in (("train", known), ("valid", unknown), ("test", known)):
         write_jsonl(tmp_path / f"{name}.jsonl", documents)
     files: dict[Split, Path] = {split: tmp_path / f"{split}.jsonl" for split in SPLITS}

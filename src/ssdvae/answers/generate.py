@@ -7,7 +7,7 @@ prior; then the words follow one by one, each given the seed, the frames, and th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from ssdvae.answers.decoding import Choose, forbidden, sampling, searching
 from ssdvae.answers.infer import infer_documents, to_batch
 from ssdvae.config import GenerateSettings
 from ssdvae.data.batches import Batch, Noise, generator, in_order
-from ssdvae.data.events import Document, Event
+from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel, refuse_nan
 from ssdvae.models.decoder import DecoderState
@@ -51,10 +51,12 @@ class Script:
     events: tuple[ScriptEvent, ...]
     seeds: int
     log_prob: float
+    slots: Slots = SLOTS  # of the model
 
     def to_record(self) -> dict[str, Any]:
         """For JSON."""
-        return {"log_prob": self.log_prob, "seeds": self.seeds, "events": [asdict(e) for e in self.events]}
+        events = [{**vars(e), "event": event_to_record(e.event, self.slots)} for e in self.events]
+        return {"log_prob": self.log_prob, "seeds": self.seeds, "events": events}
 
 
 @torch.no_grad()
@@ -135,7 +137,7 @@ def _copies(batch: Batch, size: int) -> Batch:
 class Written:
     """Scripts in numbers."""
 
-    tokens: Int[Tensor, "R N 4"]
+    tokens: Int[Tensor, "R N S"]
     plan: Plan
     log_p: Float[Tensor, " R"]
 
@@ -155,7 +157,7 @@ def _write(
     total = torch.zeros(len(tokens), dtype=torch.float64, device=tokens.device)
     for _ in range(settings.events):
         plan, words = draw(plan, state), tokens.new_zeros(len(tokens), 0)  # of the event being written
-        for slot in range(4):
+        for slot in range(len(model.slots)):
             log_p, state = model.next_word(state, plan, words[:, -1] if slot else None, slot)
             refuse_nan(log_p)
             log_p = log_p.double().masked_fill(
@@ -167,7 +169,7 @@ def _write(
             total = total[rows] + log_p[rows, word]
             state, plan, tokens = state.rows(rows), plan.rows(rows), tokens[rows]
             words = torch.cat([words[rows], word[:, None]], dim=1)
-        _, state = model.next_word(state, plan, words[:, -1], 4)
+        _, state = model.next_word(state, plan, words[:, -1], len(model.slots))
         plan = plan.after(1)
         tokens = torch.cat([tokens, words[:, None]], dim=1)
     return Written(tokens, plan, total)
@@ -193,4 +195,6 @@ def _scripts(model: EventModel, seed: Sequence[Event], written: Written) -> list
             for document, planned in zip(infer_documents(model, documents), frames.tolist(), strict=True)
         ]
     scores = written.log_p.tolist()
-    return [Script(script, len(seed), log_p) for script, log_p in zip(events, scores, strict=True)]
+    return [
+        Script(script, len(seed), log_p, model.slots) for script, log_p in zip(events, scores, strict=True)
+    ]

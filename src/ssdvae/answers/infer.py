@@ -11,7 +11,7 @@ import torch
 
 from ssdvae.answers.beliefs import infer_frames
 from ssdvae.data.batches import Batch
-from ssdvae.data.events import Document, Event, event_to_record, folded
+from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record, folded
 from ssdvae.models.base import Beliefs, EventModel
 
 LOOKED_AT = 64
@@ -34,7 +34,7 @@ class InferredEvent:
     probability: float
     runner_up: str | None  # None in a model with one frame
     runner_up_probability: float
-    attention: tuple[float, ...] | None  # on each word of a document that is not long, four for each event
+    attention: tuple[float, ...] | None  # on each word of a document that is not long, one a slot
 
     @property
     def gold(self) -> str | None:
@@ -48,6 +48,7 @@ class InferredDocument:
     id: str
     events: tuple[InferredEvent, ...]
     unknown_words: int  # that the model has never seen, and read as one and the same
+    slots: Slots = SLOTS  # of the model
 
     def to_record(self) -> dict[str, Any]:
         """For JSON: the document as it was read, with more said about each event."""
@@ -56,7 +57,7 @@ class InferredDocument:
             "unknown_words": self.unknown_words,
             "events": [
                 {
-                    **_as_given(event.event),
+                    **_as_given(event.event, self.slots),
                     "observed": event.observed,
                     "frame": event.frame,
                     "probability": round(event.probability, 6),
@@ -69,9 +70,9 @@ class InferredDocument:
         }
 
 
-def _as_given(event: Event) -> dict[str, Any]:
+def _as_given(event: Event, slots: Slots) -> dict[str, Any]:
     """An event as files have it, its own frame under the name ``gold``."""
-    record = event_to_record(event)
+    record = event_to_record(event, slots)
     return {("gold" if name == "frame" else name): value for name, value in record.items()}
 
 
@@ -86,14 +87,16 @@ def to_batch(
     Words are folded to lower case if those of the model are, unless ``lowercase`` says otherwise.
     """
     fold = model.vocabulary.lowercase if lowercase is None else lowercase
+    width = len(model.slots)
     longest = max(len(document.events) for document in documents)
     words, known = [], []
     for document in documents:
         padding = longest - len(document.events)
-        events = (folded(event.words) if fold else event.words for event in document.events)
-        words.append(model.vocabulary.word_ids(chain.from_iterable(events)) + [0] * (4 * padding))
+        events = (event.padded(width) for event in document.events)
+        seen = chain.from_iterable(map(folded, events) if fold else events)
+        words.append(model.vocabulary.word_ids(seen) + [0] * (width * padding))
         known.append([model.frames.id(event.frame) for event in document.events] + [-1] * padding)
-    tokens = torch.tensor(words, dtype=torch.long).view(len(documents), longest, 4)
+    tokens = torch.tensor(words, dtype=torch.long).view(len(documents), longest, width)
     frames = torch.tensor(known, dtype=torch.long)
     mask = torch.arange(longest) < torch.tensor([[len(document.events)] for document in documents])
     observed = frames if observe_frames else torch.full_like(frames, -1)
@@ -125,7 +128,7 @@ def infer_documents(
             numbers = to_batch(model, full, lowercase, observe_frames)
             rows = _rows(model, full, numbers, infer_frames(model, numbers))
         for document in group:
-            yield next(rows) if document.events else InferredDocument(document.id, (), 0)
+            yield next(rows) if document.events else InferredDocument(document.id, (), 0, model.slots)
 
 
 def _groups(documents: Iterable[Document], batch: int) -> Iterator[list[Document]]:
@@ -145,6 +148,7 @@ def _groups(documents: Iterable[Document], batch: int) -> Iterator[list[Document
 def _rows(
     model: EventModel, documents: Sequence[Document], batch: Batch, beliefs: Beliefs
 ) -> Iterator[InferredDocument]:
+    width = len(model.slots)
     best = beliefs.log_q.topk(min(2, len(model.frames)))
     frames, probabilities = best.indices.tolist(), best.values.exp().tolist()
     observed = batch.observed.tolist()
@@ -157,7 +161,7 @@ def _rows(
         for m, event in enumerate(document.events):
             names = [model.frames.name(frame) for frame in frames[row][m]]
             told = observed[row][m]
-            looks = None if attention is None else tuple(attention[m][: 4 * len(document.events)])
+            looks = None if attention is None else tuple(attention[m][: width * len(document.events)])
             second = (names[1], probabilities[row][m][1]) if len(names) > 1 else (None, 0.0)
             events.append(
                 InferredEvent(
@@ -170,4 +174,4 @@ def _rows(
                     attention=looks,
                 )
             )
-        yield InferredDocument(document.id, tuple(events), unknown[row])
+        yield InferredDocument(document.id, tuple(events), unknown[row], model.slots)

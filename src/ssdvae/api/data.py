@@ -75,6 +75,7 @@ def import_documents(
     out: AnyPath,
     *,
     format: str | None = None,
+    slots: str = PrepareSettings().slots,
     skip_bad: bool = False,
     progress: bool | Progress = True,
 ) -> Imported:
@@ -82,14 +83,17 @@ def import_documents(
 
     >>> ssdvae.import_documents("mine.csv", "mine.jsonl")
 
-    ``format`` is jsonl, csv, parquet or official; by default the name of each file tells. With ``skip_bad``,
-    malformed lines are counted instead of being an error.
+    ``format`` is jsonl, csv, parquet or official; by default the name of each file tells. ``slots`` are the
+    names of the slots of an event, with commas between. With ``skip_bad``, malformed lines are counted
+    instead of being an error.
     """
+    names = PrepareSettings(slots=slots).slot_names
     skipped = Skipped() if skip_bad else None
     documents = (
-        document for path in paths(sources) for document in read_documents(path, format, skip_bad=skipped)
+        document for path in paths(sources) for document in read_documents(path, format, skipped, names)
     )
-    return Imported(write_jsonl(json_lines(out), track(resolve(progress), documents, "reading")), skipped)
+    read = track(resolve(progress), documents, "reading")
+    return Imported(write_jsonl(json_lines(out), read, names), skipped)
 
 
 @with_settings(ExtractSettings)

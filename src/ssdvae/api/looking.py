@@ -16,7 +16,7 @@ from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.api.training import as_model, corpus_of
 from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, to_document, to_event
+from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.data.readers.typed import read_typed
@@ -47,7 +47,7 @@ def explain(
     chosen = ExplainSettings.exactly(settings)
     corpus = corpus_of(run, corpus)
     model = as_model(run)
-    corpus.check_names(model.vocabulary, model.frames)
+    corpus.check_names(model.vocabulary, model.frames, model.slots)
     documents = corpus.split(chosen.split).first(model.reading.measured)
     with resolve(progress).task("reading", len(documents)) as advance:
         return explaining.explain(model, documents, chosen, advance)
@@ -76,8 +76,9 @@ def infer(
     chosen = InferSettings.exactly(settings)
     skipped = Skipped() if skip_bad else None
     shown = resolve(progress) if isinstance(documents, str | Path) else SILENT
-    read = track(shown, _documents(documents, format, skipped), "inferring")
-    inferred = inference.infer_documents(as_model(run), read, **chosen.to_dict())
+    model = as_model(run)
+    read = track(shown, _documents(documents, format, skipped, model.slots), "inferring")
+    inferred = inference.infer_documents(model, read, **chosen.to_dict())
     return inferred if skipped is None else _and_say(inferred, skipped)
 
 
@@ -117,7 +118,8 @@ def generate(
     where one is left to the model.
     """
     chosen = GenerateSettings.exactly(settings)
-    return generation.generate(as_model(run), chosen, seed_events=_events(seed_events), frames=frames)
+    model = as_model(run)
+    return generation.generate(model, chosen, seed_events=_events(seed_events, model.slots), frames=frames)
 
 
 def unknown_words(run: EventModel | AnyPath, events: AnyEvent | Sequence[AnyEvent]) -> list[str]:
@@ -125,7 +127,8 @@ def unknown_words(run: EventModel | AnyPath, events: AnyEvent | Sequence[AnyEven
 
     >>> ssdvae.unknown_words("runs/first", ["arrested police xyzzy"])
     """
-    return inference.unknown_words(as_model(run), _events(events))
+    model = as_model(run)
+    return inference.unknown_words(model, _events(events, model.slots))
 
 
 @with_settings(ReportSettings)
@@ -145,30 +148,32 @@ def write_report(
         return page.write_report(folders, Path(out), chosen, advance, published_figures())
 
 
-def _events(given: AnyEvent | Sequence[AnyEvent]) -> list[Event]:
+def _events(given: AnyEvent | Sequence[AnyEvent], slots: Slots) -> list[Event]:
     some = [given] if isinstance(given, str | Event | Mapping) else given
     try:
-        return [to_event(event) for event in some]
+        return [to_event(event, slots) for event in some]
     except Malformed as error:
         raise UserError(f"a seed event: {error}") from error
 
 
-def _documents(given: Documents, format: str | None, skipped: Skipped | None) -> Iterator[Document]:
+def _documents(
+    given: Documents, format: str | None, skipped: Skipped | None, slots: Slots
+) -> Iterator[Document]:
     if isinstance(given, str | Path):
-        return read_documents(given, format, skipped)
+        return read_documents(given, format, skipped, slots)
     if isinstance(given, io.TextIOBase | io.BufferedIOBase):
-        return read_typed(given)
+        return read_typed(given, slots=slots)
     if isinstance(given, Document | Mapping):
         given = [given]
     if not isinstance(given, Iterable):
         raise UserError(f"found {shorten(given)} as documents, expected a file or some documents")
-    return _converted(given)
+    return _converted(given, slots)
 
 
-def _converted(given: Iterable[Any]) -> Iterator[Document]:
+def _converted(given: Iterable[Any], slots: Slots) -> Iterator[Document]:
     for number, document in enumerate(given, start=1):
         try:
-            yield to_document(document, str(number))
+            yield to_document(document, str(number), slots)
         except Malformed as error:
             raise UserError(f"document {number}: {error}") from error
 

@@ -45,11 +45,15 @@ def import_flags(parser: Parser, argv: Sequence[str]) -> None:
     files = parser.add_argument_group("files")
     files.add_argument("sources", nargs="+", type=Path, help="files of events in any known format")
     files.add_argument("--out", type=Path, required=True, help=JSON_LINES)
+    slots = PrepareSettings.table()["slots"]
+    files.add_argument("--slots", default=slots.default, help=slots.help)
     input_format(files)
 
 
 def import_documents(args: Namespace) -> None:
-    done = api.import_documents(args.sources, args.out, format=args.format, skip_bad=args.skip_bad)
+    done = api.import_documents(
+        args.sources, args.out, format=args.format, slots=args.slots, skip_bad=args.skip_bad
+    )
     say(f"wrote {done.documents:,} documents to {args.out}")
     if done.skipped is not None:
         say(str(done.skipped))

@@ -51,7 +51,8 @@ def infer_flags(parser: Parser, argv: Sequence[str]) -> None:
         nargs="?",
         default="-",
         help="file of documents; without one, events are read from standard input, "
-        "as lines `verb subj obj mod` (- for an empty slot) with a blank line after each document",
+        "as lines of its slots, `verb subj obj mod` (- for an empty one), with a blank line after each "
+        "document",
     )
     files.add_argument("--out", type=Path, default=None, help="file to write (.jsonl or .jsonl.gz)")
     input_format(files)
@@ -81,7 +82,7 @@ def _reported(documents: Iterable[InferredDocument]) -> Iterator[InferredDocumen
     """The same documents; after the last one, what the model did not know."""
     words = unknown = 0
     for document in documents:
-        words += 4 * len(document.events)
+        words += len(document.slots) * len(document.events)
         unknown += document.unknown_words
         yield document
     if unknown:

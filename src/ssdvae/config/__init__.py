@@ -36,6 +36,7 @@ from ssdvae.config.paper import MEASURED_ALIKE, REPRODUCED, TRAINED_ALIKE, Repro
 from ssdvae.config.presets import PRESETS, Counts, preset
 from ssdvae.config.recipes import RECIPES
 from ssdvae.config.settings import Bounds, Setting, Settings, setting
+from ssdvae.config.slots import SLOTS, Slots, slots_of_text
 from ssdvae.config.training import EVAL_BATCH, TRAIN_DEFAULTS, BenchmarkSettings, TrainSettings
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "PRESETS",
     "RECIPES",
     "REPRODUCED",
+    "SLOTS",
     "SPLITS",
     "TRAINED_ALIKE",
     "TRAIN_DEFAULTS",
@@ -74,6 +76,7 @@ __all__ = [
     "SSDVAESettings",
     "Setting",
     "Settings",
+    "Slots",
     "Split",
     "StreamSettings",
     "TrainSettings",
@@ -81,4 +84,5 @@ __all__ = [
     "cores",
     "preset",
     "setting",
+    "slots_of_text",
 ]

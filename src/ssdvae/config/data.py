@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from ssdvae.config.settings import Settings, setting
+from ssdvae.config.slots import SLOTS, Slots, slots_of_text
+from ssdvae.errors import Malformed, UserError
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
@@ -67,6 +70,11 @@ class PrepareSettings(ColumnSettings):
         topic=ColumnSettings.topic,
         repeatable=True,
     )
+    slots: str = setting(
+        ",".join(SLOTS),
+        "names of the slots of an event, with commas between; the first is the head, of which a frame is a "
+        "class",
+    )
     events: int | None = setting(
         None, "keep only the first events of each document (M); by default all", at_least=1, at_most=10_000
     )
@@ -121,6 +129,10 @@ class PrepareSettings(ColumnSettings):
         1, "random seed that draws the documents and distractors of the cloze items", topic="cloze"
     )
 
+    @cached_property
+    def slot_names(self) -> Slots:
+        return slots_of_text(self.slots)
+
     @property
     def bins(self) -> dict[str, int]:
         """How many bins each column of numbers gets."""
@@ -137,6 +149,10 @@ class PrepareSettings(ColumnSettings):
                 "bin", bool(name) and right, "a column and its number of bins, 2 to 1000: amount=10"
             )
             self._require("bin", name in columns, f"one of --arguments ({', '.join(columns) or 'none'})")
+        try:
+            self.slot_names  # noqa: B018  # looked at, so that it is refused here
+        except Malformed as error:
+            raise UserError(f"--slots: {error}") from error
         possible = self.events is None or self.min_events <= self.events
         self._require("min_events", possible, f"at most the {self.events} of --events")
         some_left = self.valid_share + self.test_share < 1

@@ -5,7 +5,8 @@ The public text format has one item on each line, the true sequence first:
     verb subj obj mod <TUP> verb subj obj mod … <DIST> verb subj obj mod <TUP> … <DIST> …
 
 The true sequence has n events, of which the first is the seed. Each of the others, the distractors, has
-n − 1, to be read after the same seed. ``_NULL_`` stands in an empty slot.
+n − 1, to be read after the same seed. ``_NULL_`` stands in an empty slot. An event has as many words as the
+corpus has slots.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssdvae.config import PrepareSettings
-from ssdvae.data.events import MISSING, Words, folded
+from ssdvae.data.events import MISSING, SLOTS, Slots, Words, folded
 from ssdvae.data.tagged import EVENT_TAG, NULL, split_at, split_events
 from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError, shorten
@@ -67,14 +68,14 @@ class ClozeItem:
                 raise Malformed(f"{mine} {what}", f"{theirs}, as in the first item")
 
 
-def read_cloze(path: AnyPath) -> list[ClozeItem]:
+def read_cloze(path: AnyPath, slots: Slots = SLOTS) -> list[ClozeItem]:
     """The items of a file, plain or .gz; blank lines are passed over."""
     items: list[ClozeItem] = []
     for number, text in text_lines(path):
         if not text.strip():
             continue
         try:
-            item = _item(text)
+            item = _item(text, slots)
             item.check_like(items[0] if items else item)
         except Malformed as error:
             raise DataError(path, number, error.found, error.expected) from error
@@ -84,19 +85,19 @@ def read_cloze(path: AnyPath) -> list[ClozeItem]:
     return items
 
 
-def _item(text: str) -> ClozeItem:
+def _item(text: str, slots: Slots) -> ClozeItem:
     truth, *distractors = (
-        _events(words, number) for number, words in enumerate(split_at(text.split(), OPTION_TAG), start=1)
+        _events(words, number, slots)
+        for number, words in enumerate(split_at(text.split(), OPTION_TAG), start=1)
     )
     return ClozeItem(truth, tuple(distractors))
 
 
-def _events(words: list[str], option: int) -> Sequel:
-    events: list[Words] = []
-    for event in split_events(words, f" of option {option}"):
-        verb, subj, obj, mod = (MISSING if word.upper() == NULL else word for word in event)
-        events.append((verb, subj, obj, mod))
-    return tuple(events)
+def _events(words: list[str], option: int, slots: Slots) -> Sequel:
+    return tuple(
+        tuple([MISSING if word.upper() == NULL else word for word in event])
+        for event in split_events(words, slots, f" of option {option}")
+    )
 
 
 def write_cloze(path: AnyPath, items: Iterable[ClozeItem]) -> int:
@@ -194,8 +195,8 @@ class ClozeBuilder:
 class ClozeTask:
     """Items in numbers. Option 0 is the true one; no model may look at the order."""
 
-    seeds: NDArray[np.int32]  # N 4
-    options: NDArray[np.int32]  # N O E 4
+    seeds: NDArray[np.int32]  # N S
+    options: NDArray[np.int32]  # N O E S
     words: int
     unknown_words: int
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from ssdvae import __version__
 from ssdvae.config import SPLITS, Counts, PrepareSettings, Split
 from ssdvae.data.documents import Documents
-from ssdvae.data.events import SLOTS
+from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.integrity import check_file
 from ssdvae.data.manifest import read_manifest
 from ssdvae.data.table import check_range, list_lengths, numbers, read_table
@@ -71,6 +71,7 @@ def write_manifest(
         "version": __version__,
         "sources": [{"path": path, "sha256": digest} for path, digest in sources.items()],
         "settings": settings.to_dict(),
+        "slots": settings.slot_names,
         "words": words,
         "frames": frames,
         "splits": splits,
@@ -139,9 +140,9 @@ class Corpus:
         return events
 
     @property
-    def slots(self) -> int:
-        """Words of an event."""
-        return len(SLOTS)
+    def slots(self) -> Slots:
+        """What the slots of its events are called; the first is the head."""
+        return tuple(self.manifest.get("slots", SLOTS))
 
     def longest(self, split: Split) -> int:
         """Events of the longest document of a split, or a bound on them in an older corpus."""
@@ -153,8 +154,13 @@ class Corpus:
         """Whether the words were folded to lower case."""
         return bool(self.manifest["settings"]["lowercase"])
 
-    def check_names(self, vocabulary: Vocabulary, frames: Inventory) -> None:
-        """Refuse a model that numbers its words or frames in another way."""
+    def check_names(self, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS) -> None:
+        """Refuse a model that numbers its words or frames in another way, or has other slots."""
+        if self.slots != slots:
+            raise UserError(
+                f"the slots of {self.folder} are {', '.join(self.slots)}; the model has {', '.join(slots)}\n"
+                "evaluate on the corpus that the model was trained on"
+            )
         for kind, mine, theirs in (("words", self.vocabulary, vocabulary), ("frames", self.frames, frames)):
             if mine.names != theirs.names:
                 raise UserError(
@@ -203,22 +209,23 @@ def _read_documents(path: Path, corpus: Corpus, rows: int) -> Documents:
     tokens, frames = (numbers(table.column(key)) for key in ("tokens", "frames"))
     words, lengths = (list_lengths(table.column(key)) for key in ("tokens", "frames"))
     check_range(path, "events", lengths, 1, corpus.events or np.iinfo(np.int32).max)
-    if (wrong := np.flatnonzero(words != corpus.slots * lengths)).size:
+    slots = len(corpus.slots)
+    if (wrong := np.flatnonzero(words != slots * lengths)).size:
         row = wrong[0]
-        expected = f"{corpus.slots * lengths[row]}, for {lengths[row]} events"
+        expected = f"{slots * lengths[row]}, for {lengths[row]} events"
         raise DataError(path, int(row) + 1, f"{words[row]} numbers in 'tokens'", expected, unit="document")
-    return Documents.of_events(table.column("id"), tokens.reshape(-1, corpus.slots), frames, lengths)
+    return Documents.of_events(table.column("id"), tokens.reshape(-1, slots), frames, lengths)
 
 
 def _read_padded(path: Path, corpus: Corpus, rows: int) -> Documents:
     """Format 1."""
     events = corpus.events
     assert events is not None  # `read_manifest` sees to it
-    table = read_table(path, padded_schema(events, corpus.slots), rows)
+    table = read_table(path, padded_schema(events, len(corpus.slots)), rows)
     tokens, frames = (numbers(table.column(key)) for key in ("tokens", "frames"))
     lengths = np.asarray(table.column("length").to_numpy())
     check_range(path, "length", lengths, 1, events)
     shape = (len(table), events)
     return Documents.of_padded(
-        table.column("id"), tokens.reshape(*shape, corpus.slots), frames.reshape(shape), lengths
+        table.column("id"), tokens.reshape(*shape, len(corpus.slots)), frames.reshape(shape), lengths
     )

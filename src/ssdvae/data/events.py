@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from ssdvae.config.slots import SLOTS, Slots
 from ssdvae.errors import Malformed, shorten
 
-SLOTS = ("verb", "subj", "obj", "mod")
-"""The four places of an event, in the order in which they are read and written."""
+__all__ = [
+    "MISSING",
+    "SLOTS",
+    "AnyDocument",
+    "AnyEvent",
+    "Document",
+    "Event",
+    "Origin",
+    "Slots",
+    "Words",
+    "document_from_record",
+    "document_to_record",
+    "event_from_record",
+    "event_from_text",
+    "event_to_record",
+    "folded",
+    "to_document",
+    "to_event",
+]
 
 MISSING = "None"
 """The word that stands in an empty slot."""
 
-KEYS = (*SLOTS, "frame")
-"""What a model is told of an event."""
-
 EXTRAS = frozenset({"probability", "lemma", "origin"})
-"""What else may be known of it."""
+"""What else than its words and its frame may be known of an event."""
 
-Words = tuple[str, str, str, str]
-"""What a model sees of an event."""
+Words = tuple[str, ...]
+"""What a model sees of an event: one word a slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +56,68 @@ class Origin:
     text_start: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Event:
-    """Who did what to whom: a verb with its subject, object and modifier, and perhaps its frame.
+    """What happened: a head, such as a verb, with its arguments, and perhaps its frame.
 
-    An empty slot is ``None`` here and the word ``MISSING`` for the model. ``frame`` is a name from
-    any label set, or ``None`` where it is not known, and ``probability`` how sure its annotator was.
-    ``lemma`` and ``origin`` are there for events that were extracted from text.
+    What the slots are called, and how many there are, is known to whatever holds events: a corpus, a model, a
+    reader of files. An empty slot is ``None`` here and the word ``MISSING`` for the model; empty slots at the
+    end are left out, so an event is the same however many there are. ``frame`` is a name from any label set,
+    or ``None`` where it is not known, and ``probability`` how sure its annotator was. ``lemma`` and
+    ``origin`` are there for events that were extracted from text.
     """
 
-    verb: str
-    subj: str | None = None
-    obj: str | None = None
-    mod: str | None = None
-    frame: str | None = None
-    probability: float | None = field(default=None, kw_only=True)
-    lemma: str | None = field(default=None, kw_only=True)
-    origin: Origin | None = field(default=None, kw_only=True)
+    head: str
+    arguments: tuple[str | None, ...]
+    frame: str | None
+    probability: float | None
+    lemma: str | None
+    origin: Origin | None
+
+    def __init__(
+        self,
+        head: str,
+        *arguments: str | None,
+        frame: str | None = None,
+        probability: float | None = None,
+        lemma: str | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        while arguments and arguments[-1] is None:
+            arguments = arguments[:-1]
+        put = object.__setattr__
+        put(self, "head", head)
+        put(self, "arguments", arguments)
+        put(self, "frame", frame)
+        put(self, "probability", probability)
+        put(self, "lemma", lemma)
+        put(self, "origin", origin)
 
     @classmethod
     def of_words(cls, words: Sequence[str], frame: str | None = None) -> Event:
-        """The event that a model sees as these words: the inverse of ``words``."""
-        verb, *others = words
-        subj, obj, mod = (None if word == MISSING else word for word in others)
-        return cls(verb, subj, obj, mod, frame)
+        """The event that a model sees as these words: the inverse of ``padded``."""
+        head, *others = words
+        return cls(head, *(None if word == MISSING else word for word in others), frame=frame)
+
+    def changed(self, **changes: Any) -> Event:
+        """The same event but for its frame, probability, lemma or origin."""
+        known = {name: getattr(self, name) for name in ("frame", "probability", "lemma", "origin")}
+        return Event(self.head, *self.arguments, **{**known, **changes})
+
+    def values(self, width: int) -> tuple[str | None, ...]:
+        """Head and arguments for so many slots; ``Malformed`` if there are fewer slots than it has words."""
+        if len(self.arguments) >= width:
+            raise Malformed(f"{1 + len(self.arguments)} words in {shorten(str(self))}", f"{width} at most")
+        return (self.head, *self.arguments, *[None] * (width - 1 - len(self.arguments)))
+
+    def padded(self, width: int) -> Words:
+        """The words that a model of so many slots sees."""
+        return tuple([word or MISSING for word in self.values(width)])
 
     @property
     def words(self) -> Words:
-        """The four words that the model sees."""
-        return (self.verb, self.subj or MISSING, self.obj or MISSING, self.mod or MISSING)
+        """The words without the empty slots at the end."""
+        return (self.head, *[word or MISSING for word in self.arguments])
 
     def __str__(self) -> str:
         return " ".join(self.words)
@@ -76,8 +125,7 @@ class Event:
 
 def folded(words: Words) -> Words:
     """The words in lower case, but not that for an empty slot: it is no word of the text."""
-    verb, subj, obj, mod = map(_folded, words)
-    return verb, subj, obj, mod
+    return tuple(map(_folded, words))
 
 
 @lru_cache(2**16)
@@ -93,49 +141,57 @@ class Document:
     events: tuple[Event, ...]
 
 
-def event_from_text(text: str) -> Event:
+def event_from_text(text: str, slots: Slots = SLOTS) -> Event:
     """An event as a person types it: ``verb subj obj mod``, where ``-``, ``_`` and ``None`` are empty slots.
 
     Slots left out at the end are empty.
     """
-    words = [None if word in ("-", "_", MISSING) else word for word in text.split()]
-    if not 1 <= len(words) <= len(SLOTS) or words[0] is None:
-        raise Malformed(shorten(text.strip()), "verb subj obj mod, with - for an empty slot after the verb")
-    return Event(*words)  # type: ignore[arg-type]  # the verb was just seen not to be None
+    head, *arguments = [None if word in ("-", "_", MISSING) else word for word in text.split()] or [None]
+    if head is None or len(arguments) >= len(slots):
+        empty = f", with - for an empty slot after the {slots[0]}" if len(slots) > 1 else ""
+        raise Malformed(shorten(text.strip()), f"{' '.join(slots)}{empty}")
+    return Event(head, *arguments)
 
 
-def event_from_record(record: object) -> Event:
-    """An event from a mapping with the keys of ``SLOTS`` and ``frame``; unknown keys are passed over.
+def event_from_record(record: object, slots: Slots = SLOTS) -> Event:
+    """An event from a mapping with a key for each slot and ``frame``; unknown keys are passed over.
 
     So are a probability, a lemma and an origin that ``event_to_record`` could not have written: others may
     mean something else by these names, and no model reads them.
     """
     if not isinstance(record, dict | Mapping):  # most are dicts, and that is soon seen
-        raise Malformed(shorten(record), 'an event such as {"verb": "met", "subj": "she", "frame": …}')
+        raise Malformed(shorten(record), f"an event such as {example(slots)}")
+    get = record.get
     try:
-        verb, subj, obj, mod, frame = map(_one_word, map(record.get, KEYS))
+        head, *arguments = map(one_word, map(get, slots))
+        frame = one_word(get("frame"))
     except TypeError:
-        key = next(key for key in KEYS if not isinstance(record.get(key), str | None))
+        key = next(key for key in (*slots, "frame") if not isinstance(get(key), str | None))
         raise Malformed(f"{shorten(record[key])} under {key!r}", "a word in quotes, or null") from None
-    if verb is None:
-        raise Malformed(f"no verb in {shorten(dict(record))}", "every event to have a verb")
+    if head is None:
+        expected = f"every event to have a {slots[0]}; the slots are {', '.join(slots)}"
+        raise Malformed(f"no {slots[0]} in {shorten(dict(record))}", expected)
     if not EXTRAS.isdisjoint(record):
-        probability, lemma = record.get("probability"), record.get("lemma")
+        lemma = get("lemma")
         return Event(
-            verb,
-            subj,
-            obj,
-            mod,
-            frame,
-            probability=_probability(probability),
+            head,
+            *arguments,
+            frame=frame,
+            probability=_probability(get("probability")),
             lemma=lemma if isinstance(lemma, str) and lemma else None,
-            origin=_origin(record.get("origin")),
+            origin=_origin(get("origin")),
         )
-    return Event(verb, subj, obj, mod, frame)
+    return Event(head, *arguments, frame=frame)
+
+
+def example(slots: Slots) -> str:
+    """An event as JSON, to show how one is written."""
+    words = dict(zip(slots, ("met", "she"), strict=False))
+    return json.dumps({**words, "frame": "…"}, ensure_ascii=False)
 
 
 @lru_cache(2**16)
-def _one_word(value: object) -> str | None:
+def one_word(value: object) -> str | None:
     """A slot is one word to the model: "as of" becomes "as_of", and an empty slot is a missing one.
 
     A million documents have few words, and what was seen before is soon found.
@@ -164,9 +220,10 @@ def _origin(record: object) -> Origin | None:
     return None
 
 
-def event_to_record(event: Event) -> dict[str, Any]:
+def event_to_record(event: Event, slots: Slots = SLOTS) -> dict[str, Any]:
     """The inverse of ``event_from_record``: the words and the frame, and whatever else is known."""
-    record: dict[str, Any] = {key: getattr(event, key) for key in KEYS}
+    record: dict[str, Any] = dict(zip(slots, event.values(len(slots)), strict=True))
+    record["frame"] = event.frame
     record |= {k: v for k in ("probability", "lemma") if (v := getattr(event, k)) is not None}
     if (origin := event.origin) is not None:
         record["origin"] = {"sentence": origin.sentence, "span": [origin.start, origin.end]}
@@ -177,16 +234,16 @@ def event_to_record(event: Event) -> dict[str, Any]:
     return record
 
 
-def document_from_record(record: object) -> Document:
+def document_from_record(record: object, slots: Slots = SLOTS) -> Document:
     """A document from ``{"id": …, "events": [event, …]}``."""
     if not isinstance(record, Mapping):
-        raise Malformed(shorten(record), 'a document such as {"id": "a", "events": [{"verb": "met"}]}')
+        raise Malformed(shorten(record), f'a document such as {{"id": "a", "events": [{example(slots)}]}}')
     if "id" not in record or not isinstance(record["id"], str | int) or isinstance(record["id"], bool):
         raise Malformed(f"the id {shorten(record.get('id'))}", "a word or a number that names the document")
     events = record.get("events")
     if not isinstance(events, list | tuple):
         raise Malformed(f"{shorten(events)} under 'events'", "a list of events")
-    return Document(str(record["id"]), tuple(event_from_record(event) for event in events))
+    return Document(str(record["id"]), tuple([event_from_record(event, slots) for event in events]))
 
 
 AnyEvent = Event | Mapping[str, Any] | str
@@ -194,25 +251,26 @@ AnyDocument = Document | Mapping[str, Any] | Sequence[AnyEvent]
 """What people write for an event and for a document in Python."""
 
 
-def to_event(value: object) -> Event:
+def to_event(value: object, slots: Slots = SLOTS) -> Event:
     """An event from an ``Event``, a mapping of its slots, or a text ``verb subj obj mod``."""
     if isinstance(value, str):
-        return event_from_text(value)
+        return event_from_text(value, slots)
     if isinstance(value, Event):
-        if not (isinstance(value.verb, str) and value.verb):
-            raise Malformed(shorten(value), "an event with a verb")
-        if odd := [slot for slot in KEYS if not isinstance(getattr(value, slot), str | None)]:
-            raise Malformed(f"{shorten(getattr(value, odd[0]))} as {odd[0]}", "a word, or None")
+        if not (isinstance(value.head, str) and value.head):
+            raise Malformed(shorten(value), f"an event with a {slots[0]}")
+        named = zip((*slots, "frame"), (*value.values(len(slots)), value.frame), strict=True)
+        if odd := [(slot, word) for slot, word in named if not isinstance(word, str | None)]:
+            raise Malformed(f"{shorten(odd[0][1])} as {odd[0][0]}", "a word, or None")
         return value
     if not isinstance(value, Mapping):
-        raise Malformed(shorten(value), 'an Event, {"verb": "met", "subj": "she"}, or "met she him at"')
-    return event_from_record(value)
+        raise Malformed(shorten(value), f'an Event, {example(slots)}, or "{" ".join(slots)}"')
+    return event_from_record(value, slots)
 
 
-def to_document(value: object, id: str) -> Document:
+def to_document(value: object, id: str, slots: Slots = SLOTS) -> Document:
     """A document from a ``Document``, a mapping with its events, or a list of events, named ``id``."""
     if isinstance(value, Document):
-        return Document(value.id, tuple(map(to_event, value.events)))
+        return Document(value.id, tuple([to_event(event, slots) for event in value.events]))
     events: object = value
     if isinstance(value, Mapping):
         if "events" not in value:
@@ -221,9 +279,9 @@ def to_document(value: object, id: str) -> Document:
     if isinstance(events, str) or not isinstance(events, Sequence):
         hint = "a Document, a mapping with its events, or a list of events"
         raise Malformed(shorten(events), hint)
-    return Document(id, tuple(map(to_event, events)))
+    return Document(id, tuple([to_event(event, slots) for event in events]))
 
 
-def document_to_record(document: Document) -> dict[str, Any]:
+def document_to_record(document: Document, slots: Slots = SLOTS) -> dict[str, Any]:
     """The inverse of ``document_from_record``."""
-    return {"id": document.id, "events": [event_to_record(event) for event in document.events]}
+    return {"id": document.id, "events": [event_to_record(event, slots) for event in document.events]}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from ssdvae.config import SPLITS, PrepareSettings
+from ssdvae.config.slots import SLOTS, checked_slots
 from ssdvae.errors import DataError, Malformed, UserError, shorten
 from ssdvae.records import read_json
 from ssdvae.shapes import check_shape
@@ -68,6 +69,7 @@ class Manifest(_Always, total=False):
 
     cloze: ClozeCounts
     bytes: dict[str, int]
+    slots: list[str]
 
 
 def read_manifest(path: Path, formats: Sequence[int]) -> Manifest:
@@ -82,6 +84,7 @@ def read_manifest(path: Path, formats: Sequence[int]) -> Manifest:
         check_shape(manifest, Manifest)
         _check_counts(manifest)
         _check_fingerprints(manifest)
+        checked_slots(manifest.get("slots", SLOTS))
         settings = manifest["settings"]
         check_shape({name: settings.get(name) for name in _Needed.__annotations__}, _Needed, "settings")
         if manifest["format"] == 1:

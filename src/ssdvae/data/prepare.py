@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.cloze import ClozeBuilder, write_cloze
 from ssdvae.data.corpus import SCHEMA, Corpus, write_manifest
-from ssdvae.data.events import SLOTS, Document, Event, Words, folded
+from ssdvae.data.events import Document, Event, Words, folded
 from ssdvae.data.source import Found, Source, split_of
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
@@ -63,7 +63,8 @@ def _usable(document: Document, settings: PrepareSettings, frames: Inventory | N
 
 
 def words_of(event: Event, settings: PrepareSettings) -> Words:
-    return folded(event.words) if settings.lowercase else event.words
+    words = event.padded(len(settings.slot_names))
+    return folded(words) if settings.lowercase else words
 
 
 class _Passes:
@@ -243,7 +244,11 @@ class _EncodedSplit:
             ends = pa.array([each * end for end in self.ends], pa.int32())
             return pa.ListArray.from_arrays(ends, pa.array(numbers, pa.int32()))
 
-        columns = [pa.array(self.ids, pa.string()), lists(self.tokens, len(SLOTS)), lists(self.frames, 1)]
+        columns = [
+            pa.array(self.ids, pa.string()),
+            lists(self.tokens, len(self.settings.slot_names)),
+            lists(self.frames, 1),
+        ]
         return pa.record_batch(columns, schema=SCHEMA)
 
 

@@ -60,7 +60,7 @@ def _write_split(corpus: Corpus, split: Split, path: Path) -> dict[str, int]:
         ends = np.arange(len(ids) + 1, dtype=np.int32)
         columns: list[Any] = [
             pa.array(ids, pa.string()),
-            pa.ListArray.from_arrays(corpus.slots * ends, documents.tokens[places].reshape(-1)),
+            pa.ListArray.from_arrays(len(corpus.slots) * ends, documents.tokens[places].reshape(-1)),
             pa.ListArray.from_arrays(ends, documents.frames[places]),
         ]
         rows.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))

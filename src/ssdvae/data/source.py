@@ -91,7 +91,9 @@ class Source:
             yield from map_in_processes(lines, partial(_parsed, source=self, path=path, work=work), jobs)
             return
         skipped = Skipped()
-        documents = read_documents(path, self.format, skipped if self.skip_bad else None)
+        documents = read_documents(
+            path, self.format, skipped if self.skip_bad else None, self.settings.slot_names
+        )
         for chunk in chunked(documents, DOCUMENTS):
             yield _part(chunk, skipped, self, path, work)
             skipped.count = 0
@@ -102,7 +104,9 @@ def _parsed(
     lines: list[tuple[int, bytes]], source: Source, path: Path, work: Callable[[Iterable[Found]], Result]
 ) -> Part[Result]:
     skipped = Skipped()
-    documents = parse_lines(path, lines, skipped if source.skip_bad else stop_at_first_error)
+    documents = parse_lines(
+        path, lines, skipped if source.skip_bad else stop_at_first_error, source.settings.slot_names
+    )
     return _part(documents, skipped, source, path, work)
 
 

@@ -13,10 +13,9 @@ import torch
 from numpy.typing import NDArray
 
 from ssdvae.answers.beliefs import accumulate_over_split
-from ssdvae.config import ExplainSettings
+from ssdvae.config import ExplainSettings, Slots
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Documents
-from ssdvae.data.events import SLOTS
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import UserError
 from ssdvae.models.base import Beliefs, EventModel
@@ -48,8 +47,9 @@ class AttentionSummary:
     """Sums over the events of each inferred frame."""
 
     frames: Inventory
+    slots: Slots
     counts: NDArray[np.float64]  # F
-    shares: NDArray[np.float64]  # F 2 4: on the event itself and elsewhere, by slot
+    shares: NDArray[np.float64]  # F 2 S: on the event itself and elsewhere, by slot
     entropy: NDArray[np.float64]  # F
     most_entropy: NDArray[np.float64]  # F
 
@@ -65,7 +65,8 @@ class AttentionSummary:
     def _look(self, rows: slice) -> AttentionMeans:
         events = self.counts[rows].sum()
         own, elsewhere = (
-            dict(zip(SLOTS, shares.tolist(), strict=True)) for shares in self.shares[rows].sum(0) / events
+            dict(zip(self.slots, shares.tolist(), strict=True))
+            for shares in self.shares[rows].sum(0) / events
         )
         entropy, most = (float(x[rows].sum() / events) for x in (self.entropy, self.most_entropy))
         return AttentionMeans(int(events), own, elsewhere, entropy, most)
@@ -76,14 +77,14 @@ class AttentionSums:
 
     def __init__(self, model: EventModel) -> None:
         self.model = model
-        shapes = ((), (2, 4), (), ())
+        shapes = ((), (2, len(model.slots)), (), ())
         self.sums = [torch.zeros(len(model.frames), *shape, dtype=torch.float64) for shape in shapes]
 
     def add(self, beliefs: Beliefs, batch: Batch) -> None:
         if beliefs.attention is None:
             raise UserError(f"{self.model.config.model} infers frames without attention over words")
         B, M = batch.mask.shape
-        attention = beliefs.attention.double().view(B, M, M, 4)  # by event, event looked at, and slot
+        attention = beliefs.attention.double().view(B, M, M, -1)  # by event, event looked at, and slot
         own = attention.diagonal(dim1=1, dim2=2).transpose(1, 2)
         shares = torch.stack([own, attention.sum(2) - own], dim=2)
         entropy = torch.special.entr(attention).sum((2, 3))
@@ -93,7 +94,7 @@ class AttentionSums:
             total.index_add_(0, frames, part[batch.mask].cpu())
 
     def result(self) -> AttentionSummary:
-        return AttentionSummary(self.model.frames, *(total.numpy() for total in self.sums))
+        return AttentionSummary(self.model.frames, self.model.slots, *(total.numpy() for total in self.sums))
 
 
 def attention_summary(

@@ -91,7 +91,7 @@ def measure(
     frame that each head had most often in training, as far as it was observed.
     """
     keep_freed_memory()
-    corpus.check_names(model.vocabulary, model.frames)
+    corpus.check_names(model.vocabulary, model.frames, model.slots)
     settings = as_trained(settings, model.reading)
     # All data are looked for before any work is done.
     found = [(task, data) for task in _possible(model, settings) if (data := task.data(corpus, settings))]

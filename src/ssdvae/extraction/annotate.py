@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -109,14 +109,14 @@ def _annotated(
             became = "kept"
         elif guess is None:
             became = "unknown"
-            event = replace(event, frame=None, probability=None)
+            event = event.changed(frame=None, probability=None)
         elif guess[1] is not None and guess[1] < settings.threshold:
             became = "uncertain"
-            event = replace(event, frame=None, probability=None)
+            event = event.changed(frame=None, probability=None)
         else:
             became = "framed"
             # Four digits are more than is known of a probability. Rounding comes after the threshold.
-            event = replace(event, frame=guess[0], probability=guess[1] and round(guess[1], 4))
+            event = event.changed(frame=guess[0], probability=guess[1] and round(guess[1], 4))
         counts[became] += 1
         events.append(event)
     return Document(document.id, tuple(events)), counts

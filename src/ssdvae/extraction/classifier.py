@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from ssdvae.data.events import Document, Event
+from ssdvae.data.events import SLOTS, Document, Event
 from ssdvae.data.relations import Relation, read_relations
 from ssdvae.errors import DataError, UserError
 from ssdvae.extraction.lexicon import Guess, Lexicon, entry, most_probable
@@ -43,14 +43,13 @@ STEPS = 60
 
 def features(event: Event, verb: str) -> list[str]:
     """What is looked at in an event: always the same number of things."""
-    subj, obj, mod = (word or "-" for word in (event.subj, event.obj, event.mod))
-    filled = "".join(
-        letter for letter, word in zip("som", (event.subj, event.obj, event.mod), strict=True) if word
-    )
+    arguments = event.values(len(SLOTS))[1:]
+    subj, obj, mod = (word or "-" for word in arguments)
+    filled = "".join(letter for letter, word in zip("som", arguments, strict=True) if word)
     words = [f"subj={subj}", f"obj={obj}", f"mod={mod}", f"filled={filled}"]
     return [
         f"verb={verb}",
-        f"verb={verb} form={event.verb}",
+        f"verb={verb} form={event.head}",
         *(f"verb={verb} {word}" for word in words),
         *words,
         f"mod={mod} obj={obj}",
@@ -154,9 +153,9 @@ def _counted(lexicon: Lexicon, examples: Sequence[Event]) -> Lexicon:
     counts = defaultdict(Counter[str], {verb: Counter(frames) for verb, frames in lexicon.frames.items()})
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for event in examples:
-        verb = entry(event.lemma or event.verb)
+        verb = entry(event.lemma or event.head)
         counts[verb][str(event.frame)] += 1
-        forms[event.verb.lower()][verb] += 1
+        forms[event.head.lower()][verb] += 1
     known = {verb: dict(sorted(choices.items())) for verb, choices in sorted(counts.items())}
     # "gave" is of "give", however often "gave … out" is of "give out".
     usual = {
@@ -176,7 +175,7 @@ def _fit(examples: Sequence[Event], lexicon: Lexicon, centre: NDArray[np.float32
     owner: list[int] = []
     gold: list[int] = []
     for event in examples:
-        verb = entry(event.lemma or event.verb)
+        verb = entry(event.lemma or event.head)
         frames = lexicon.frames[verb]
         if len(frames) < 2:
             continue

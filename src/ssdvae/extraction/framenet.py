@@ -141,7 +141,7 @@ def event_of(sentence: Any, verb: str, frame: str) -> Event | None:
             obj, mod = head(words), None
         elif function == "Dep" and obj is None and (start, end) in prepositional and len(words) > 1:
             obj, mod = head(words[1:]), words[0]
-    return Event(entry(form), subj, obj, mod, frame, lemma=verb)
+    return Event(entry(form), subj, obj, mod, frame=frame, lemma=verb)
 
 
 def head(words: list[str]) -> str | None:

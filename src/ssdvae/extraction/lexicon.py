@@ -40,8 +40,8 @@ class Lexicon:
 
     def verb(self, event: Event) -> str:
         """The entry of an event's verb: that of its lemma, of the word itself, or of a word seen before."""
-        words = [entry(word) for word in (event.lemma, event.verb) if word]
-        words.append(self.forms.get(event.verb.lower(), words[0]))
+        words = [entry(word) for word in (event.lemma, event.head) if word]
+        words.append(self.forms.get(event.head.lower(), words[0]))
         return next((word for word in words if word in self.frames), words[0])
 
     def candidates(self, event: Event) -> dict[str, float]:

@@ -97,5 +97,5 @@ def commonest(documents: Iterable[Document]) -> dict[str, Counter[str | None]]:
     frames: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
     for document in documents:
         for event in document.events:
-            frames[(event.lemma or event.verb).lower()][event.frame] += 1
+            frames[(event.lemma or event.head).lower()][event.frame] += 1
     return dict(sorted(frames.items(), key=lambda item: (-item[1].total(), item[0])))

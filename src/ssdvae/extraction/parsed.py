@@ -72,8 +72,8 @@ def to_document(parsed: Parsed, settings: ExtractSettings) -> Document:
             mention = next((m for m in parsed.mentions if m.start < verb.end and verb.start < m.end), None)
             # A frame is one word, too.
             if mention is not None and (frame := "_".join(mention.frame.split())):
-                event = replace(event, frame=frame, probability=mention.probability)
-            found.append(replace(event, origin=origin))
+                event = event.changed(frame=frame, probability=mention.probability)
+            found.append(event.changed(origin=origin))
     return Document(parsed.id, tuple(found))
 
 

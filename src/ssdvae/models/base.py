@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import SLOTS, ModelSettings, Slots
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.reading import Reading
 from ssdvae.data.vocabulary import Inventory, Vocabulary
@@ -84,7 +84,7 @@ class Beliefs:
 
 
 class EventModel(nn.Module, SavedModel):
-    """A model of documents of events, with the words and frames it knows.
+    """A model of documents of events, with the words and frames it knows, and what their slots are called.
 
     Subclasses answer what they have an answer to; training, evaluation and analysis never ask which model
     they have. ``decoder`` is None in a model that says nothing about words.
@@ -93,11 +93,14 @@ class EventModel(nn.Module, SavedModel):
     config: ModelSettings
     decoder: Decoder | None
 
-    def __init__(self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
+    def __init__(
+        self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+    ) -> None:
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
         self.frames = frames
+        self.slots = slots
         self.reading = Reading()
         self.reader = WordReader(len(vocabulary), config.word_width, config.role_width)
 

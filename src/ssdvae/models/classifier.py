@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ssdvae.config import ClassifierSettings
+from ssdvae.config import SLOTS, ClassifierSettings, Slots
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
@@ -28,8 +28,10 @@ class RNNLMClassifier(EventModel):
     decoder = None
     infers_frames = True
 
-    def __init__(self, config: ClassifierSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
-        super().__init__(config, vocabulary, frames)
+    def __init__(
+        self, config: ClassifierSettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+    ) -> None:
+        super().__init__(config, vocabulary, frames, slots)
         self.encoder = Bidirectional(self.reader.width, config.hidden, config.layers)
         self.w_out = nn.Linear(2 * config.hidden, len(frames))
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ssdvae.config import HAQAESettings
+from ssdvae.config import SLOTS, HAQAESettings, Slots
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.attention import attend
@@ -58,8 +58,10 @@ class HAQAE(EventModel):
 
     config: HAQAESettings
 
-    def __init__(self, config: HAQAESettings, vocabulary: Vocabulary, frames: Inventory) -> None:
-        super().__init__(config, vocabulary, frames)
+    def __init__(
+        self, config: HAQAESettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+    ) -> None:
+        super().__init__(config, vocabulary, frames, slots)
         hidden, width = 2 * config.hidden, config.code_width
         self.encoder = Bidirectional(self.reader.width, config.hidden, config.layers)
         self.root = nn.Parameter(0.1 * torch.randn(width))

@@ -6,21 +6,24 @@ Nothing in these files can be executed.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
 from torch import nn
 
-from ssdvae.config import ModelSettings
+from ssdvae.config import SLOTS, ModelSettings, Slots
 from ssdvae.config.formats import read_model_settings, versioned
+from ssdvae.config.slots import checked_slots
 from ssdvae.data.reading import Reading
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError
 from ssdvae.files import atomic_write, sha256, translate_os_errors
 from ssdvae.models.card import model_card
 from ssdvae.records import read_json
+from ssdvae.shapes import check_shape
 from ssdvae.weights import check_finite, load_weights, put_into, save_weights
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
     config: ModelSettings
     vocabulary: Vocabulary
     frames: Inventory
+    slots: Slots
     reading: Reading
 
     def generate_model_card(
@@ -55,7 +59,8 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         # Before anything is written: what was saved before stays whole.
         check_finite(self.state_dict(), "the model is not saved")
         with atomic_write(save_directory / "config.json") as path:
-            values = {**versioned(self.config.to_publish()), "reading": asdict(self.reading)}
+            values = versioned(self.config.to_publish())
+            values |= {"reading": asdict(self.reading), "slots": self.slots}
             path.write_text(json.dumps(values, indent=2) + "\n")
         self.vocabulary.save(save_directory / "vocab.json")
         self.frames.save(save_directory / "frames.json")
@@ -96,6 +101,22 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         return read_model(folder)
 
 
+Part = TypeVar("Part")
+
+
+def _part(name: str, read: Callable[[object], Part], value: object, path: Path) -> Part:
+    try:
+        return read(value)
+    except Malformed as error:
+        raise DataError(path, None, f"{error.found} in {name!r}", error.expected) from error
+
+
+def _slots(names: object) -> Slots:
+    check_shape(names, list[str])
+    assert isinstance(names, list)
+    return checked_slots(names)
+
+
 def read_model(folder: Path) -> EventModel:
     """The model in a folder, whichever it is."""
     from ssdvae.models import model_class  # the table of models needs this module first
@@ -115,14 +136,13 @@ def read_model(folder: Path) -> EventModel:
     path = folder / "config.json"
     values = read_json(path, dict, "the settings of a model")
     try:
-        reading = Reading.from_record(values.pop("reading", {}))
+        reading = _part("reading", Reading.from_record, values.pop("reading", {}), path)
+        slots = _part("slots", _slots, values.pop("slots", list(SLOTS)), path)
         settings = read_model_settings(values)
-    except Malformed as error:
-        raise DataError(path, None, f"{error.found} in 'reading'", error.expected) from error
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     vocabulary, frames = Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json")
-    model = model_class(settings.model)(settings, vocabulary, frames)
+    model = model_class(settings.model)(settings, vocabulary, frames, slots)
     model.reading = reading
     put_into(model, tensors, weights, "the weights of this model")
     return model.eval()

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ssdvae.config import PlannerSettings
+from ssdvae.config import SLOTS, PlannerSettings, Slots
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
@@ -34,8 +34,10 @@ class Planner(EventModel):
     decoder: PlannerDecoder
     infers_frames = True
 
-    def __init__(self, config: PlannerSettings, vocabulary: Vocabulary, frames: Inventory) -> None:
-        super().__init__(config, vocabulary, frames)
+    def __init__(
+        self, config: PlannerSettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+    ) -> None:
+        super().__init__(config, vocabulary, frames, slots)
         self.decoder = PlannerDecoder(config, self.reader, len(frames), vocabulary.unknown)
 
     @property

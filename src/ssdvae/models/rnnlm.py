@@ -7,7 +7,7 @@ from dataclasses import replace
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from ssdvae.config import RNNLMRoleSettings, RNNLMSettings
+from ssdvae.config import SLOTS, RNNLMRoleSettings, RNNLMSettings, Slots
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import EventModel, Loss
@@ -27,9 +27,13 @@ class RNNLM(EventModel):
     config: RNNLMSettings | RNNLMRoleSettings
 
     def __init__(
-        self, config: RNNLMSettings | RNNLMRoleSettings, vocabulary: Vocabulary, frames: Inventory
+        self,
+        config: RNNLMSettings | RNNLMRoleSettings,
+        vocabulary: Vocabulary,
+        frames: Inventory,
+        slots: Slots = SLOTS,
     ) -> None:
-        super().__init__(config, vocabulary, frames)
+        super().__init__(config, vocabulary, frames, slots)
         self.decoder = Decoder(config, self.reader, past=config.past_vector, dropout=config.state_dropout)
         self.document: _DocumentReader | None = None
         if config.document_vector:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from ssdvae.config import SSDVAESettings
+from ssdvae.config import SLOTS, Slots, SSDVAESettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
@@ -39,8 +39,10 @@ class SSDVAE(EventModel):
     infers_frames = True
     infers_with_attention = True
 
-    def __init__(self, config: SSDVAESettings, vocabulary: Vocabulary, frames: Inventory) -> None:
-        super().__init__(config, vocabulary, frames)
+    def __init__(
+        self, config: SSDVAESettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+    ) -> None:
+        super().__init__(config, vocabulary, frames, slots)
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)
         self.encoder = Encoder(config, self.reader.width, len(frames))
         prior = PRIORS[config.prior]

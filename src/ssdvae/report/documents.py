@@ -59,8 +59,9 @@ def _sentence(attention: AttentionSummary | None) -> str:
 
 
 def _timeline(document: InferredDocument) -> Html:
-    words = [word for inferred in document.events for word in inferred.event.words]
-    items = [_item(inferred, place, words) for place, inferred in enumerate(document.events)]
+    width = len(document.slots)
+    words = [word for inferred in document.events for word in inferred.event.padded(width)]
+    items = [_item(inferred, place, words, width) for place, inferred in enumerate(document.events)]
     return tag(
         "article",
         tag("h5", document.id),
@@ -70,7 +71,7 @@ def _timeline(document: InferredDocument) -> Html:
     )
 
 
-def _item(inferred: InferredEvent, place: int, words: Sequence[str]) -> Html:
+def _item(inferred: InferredEvent, place: int, words: Sequence[str], width: int) -> Html:
     """An event below its frame."""
     known, attention = inferred.gold, inferred.attention
     state = None if known is None else "right" if known == inferred.frame else "wrong"
@@ -89,7 +90,8 @@ def _item(inferred: InferredEvent, place: int, words: Sequence[str]) -> Html:
         data_attention=attention and " ".join(f"{share:.3f}" for share in attention),
     )
     correction = tag("p", "known: ", breakable(known), class_="known") if known and state == "wrong" else None
-    shares = attention[4 * place : 4 * place + 4] if attention else (None,) * 4
+    own = slice(width * place, width * (place + 1))
+    shares = attention[own] if attention else (None,) * width
     text = [
         tag(
             "span",
@@ -97,7 +99,7 @@ def _item(inferred: InferredEvent, place: int, words: Sequence[str]) -> Html:
             class_="empty" if word == MISSING else None,
             style=None if share is None else f"--share:{share:.3f}",
         )
-        for word, share in zip(inferred.event.words, shares, strict=True)
+        for word, share in zip(words[own], shares, strict=True)
     ]
     return tag("li", frame, correction, tag("p", Html(" ").join(text), class_="words"), class_=state)
 
@@ -127,7 +129,7 @@ def scripts(model: EventModel, shown: Sequence[Document]) -> Html:
 def _script(script: Script) -> Html:
     items = []
     for place, written in enumerate(script.events):
-        text = " ".join(map(_slot, written.event.words))
+        text = " ".join(map(_slot, written.event.padded(len(script.slots))))
         frame = tag("small", " [", breakable(written.planned), "]") if written.planned else None
         items.append(tag("li", tag("strong", text) if place < script.seeds else text, frame))
     return tag(

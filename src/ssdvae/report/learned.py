@@ -31,7 +31,7 @@ def learned_sections(run: Reported, settings: ReportSettings, id: str) -> Iterat
         return
     try:
         model = EventModel.read(run.folder)
-        run.corpus.check_names(model.vocabulary, model.frames)
+        run.corpus.check_names(model.vocabulary, model.frames, model.slots)
         documents = run.corpus.split(settings.split).first(model.reading.measured)
         documents = documents.take(np.arange(len(documents))[: settings.sample])
     except UserError as error:

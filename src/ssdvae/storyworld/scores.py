@@ -83,4 +83,4 @@ def best_cloze(world: World, items: Sequence[ClozeItem]) -> dict[str, float]:
 
 
 def _log_prob(world: World, sequel: Sequel, unseen: int = 0) -> float:
-    return world.log_prob([Event(*words) for words in sequel], unseen)
+    return world.log_prob([Event.of_words(words) for words in sequel], unseen)

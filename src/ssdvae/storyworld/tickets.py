@@ -91,7 +91,8 @@ class Row:
     @property
     def event(self) -> Event:
         """With the agent as subject, the product as object and the channel as modifier."""
-        return Event(self.action, self.agent, self.product, self.channel, self.stage if self.known else None)
+        stage = self.stage if self.known else None
+        return Event(self.action, self.agent, self.product, self.channel, frame=stage)
 
 
 def tickets(count: int, seed: int = 1, known: float = KNOWN) -> Iterator[list[Row]]:

@@ -71,9 +71,8 @@ class Scenario:
         for _ in range(length):
             step = self.states[state]
             drawn = [choice.draw(rng) for choice in step.slots]
-            verb, *rest = (self._mention(word, slot, fillers, rng) for slot, word in enumerate(drawn))
-            subj, obj, mod = (None if word == MISSING else word for word in rest)
-            events.append(Event(verb, subj, obj, mod, step.frame))
+            words = [self._mention(word, slot, fillers, rng) for slot, word in enumerate(drawn)]
+            events.append(Event.of_words(words, step.frame))
             state = self.then[state].draw(rng)
         return tuple(events)
 
@@ -287,7 +286,7 @@ class World:
         self, events: Sequence[Event], unseen: int = 0
     ) -> list[tuple[float, Scenario, Array, Array]]:
         """log p(s, w), s, and its forward quantities, of every scenario s that allows these events."""
-        words = [event.words for event in events]
+        words = [event.padded(len(SLOTS)) for event in events]
         possible = [scenario for scenario in self.scenarios if scenario.possible(words)]
         passes = [(scenario, *scenario.forward(words, unseen)) for scenario in possible]
         return [(math.log(s.prior) + log_p, s, a, e) for s, log_p, a, e in passes if log_p > -math.inf]

@@ -11,7 +11,7 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from torch import nn
 
-from ssdvae.config import TrainSettings
+from ssdvae.config import SLOTS, Slots, TrainSettings
 from ssdvae.data.batches import Noise, collate, epoch_batches, generator, mask_frames, process_slice
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vectors import Vectors
@@ -41,13 +41,17 @@ def new_accelerator(settings: TrainSettings) -> Accelerator:
 
 
 def new_model(
-    settings: TrainSettings, vocabulary: Vocabulary, frames: Inventory, vectors: Vectors | None
+    settings: TrainSettings,
+    vocabulary: Vocabulary,
+    frames: Inventory,
+    vectors: Vectors | None,
+    slots: Slots = SLOTS,
 ) -> EventModel:
     """A model with the weights that the seed gives, and the pretrained vectors of the words that have one."""
     with torch.random.fork_rng():
         # Layers draw their first weights from torch's own generator: the one place where it is used.
         torch.manual_seed(settings.seed)
-        model = model_class(settings.model)(settings.model_settings, vocabulary, frames)
+        model = model_class(settings.model)(settings.model_settings, vocabulary, frames, slots)
     if vectors is not None:
         weight = model.word_embedding().weight.data
         weight[torch.from_numpy(vectors.found)] = torch.from_numpy(vectors.matrix[vectors.found])

@@ -184,7 +184,7 @@ class _Training:
         refuse_if_too_large(
             settings, len(corpus.vocabulary), len(corpus.frames), len(self.documents), longest
         )
-        self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors)
+        self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors, corpus.slots)
         self.model.reading = replace(reading, longest=longest)
         self._say_what_is_read(whole, reading)
         self.optimizer = new_optimizer(self.model, settings)

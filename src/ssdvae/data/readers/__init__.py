@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ssdvae.data.columns import Columns
-from ssdvae.data.events import Document
+from ssdvae.data.events import SLOTS, Document, Slots
 from ssdvae.data.readers.grouped import read_table
 from ssdvae.data.readers.jsonl import read_jsonl, write_jsonl
 from ssdvae.data.readers.official import read_official
@@ -25,10 +25,10 @@ __all__ = ["READERS", "Reader", "Report", "Skipped", "guess_format", "read_docum
 class Reader(Protocol):
     """Documents one after another; whatever can be passed over is told to ``report`` first."""
 
-    def __call__(self, path: Path, report: Report) -> Iterator[Document]: ...
+    def __call__(self, path: Path, report: Report, slots: Slots) -> Iterator[Document]: ...
 
 
-def read_xes(path: Path, report: Report) -> Iterator[Document]:
+def read_xes(path: Path, report: Report, slots: Slots) -> Iterator[Document]:
     """A log is read by its columns."""
     raise UserError(f"{path} is a log, and it is not said which of its attributes make an event\n{PREPARED}")
 
@@ -102,6 +102,7 @@ def read_documents(
     path: AnyPath,
     format: str | None = None,
     skip_bad: Skipped | None = None,
+    slots: Slots = SLOTS,
     columns: Columns | None = None,
 ) -> Iterator[Document]:
     """The documents of a file; the first bad line raises, unless ``skip_bad`` is there to count them.
@@ -112,7 +113,7 @@ def read_documents(
     report = stop_at_first_error if skip_bad is None else skip_bad
     if columns is not None and has_rows(Path(path), choice):
         return read_table(Path(path), choice, columns, report)
-    return READERS[choice](Path(path), report)
+    return READERS[choice](Path(path), report, slots)
 
 
 def known_format(path: AnyPath, format: str | None) -> str:

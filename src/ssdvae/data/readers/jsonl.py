@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ssdvae.data.events import Document, document_from_record, document_to_record
+from ssdvae.data.events import SLOTS, Document, Slots, document_from_record, document_to_record
 from ssdvae.errors import DataError, Malformed
 from ssdvae.files import (
     AnyPath,
@@ -23,19 +23,21 @@ from ssdvae.records import to_json
 EXPECTED = "one JSON document on each line"
 
 
-def read_jsonl(path: Path, report: Report) -> Iterator[Document]:
+def read_jsonl(path: Path, report: Report, slots: Slots = SLOTS) -> Iterator[Document]:
     """The documents of a file; blank lines are passed over."""
-    return parse_lines(path, byte_lines(path), report)
+    return parse_lines(path, byte_lines(path), report, slots)
 
 
-def parse_lines(path: Path, lines: Iterable[tuple[int, bytes]], report: Report) -> Iterator[Document]:
+def parse_lines(
+    path: Path, lines: Iterable[tuple[int, bytes]], report: Report, slots: Slots = SLOTS
+) -> Iterator[Document]:
     """The documents on some lines of a file."""
     for number, line in lines:
         try:
             text = decode_line(path, number, line)
             if not text.strip():
                 continue
-            document = parse_line(path, number, text)
+            document = parse_line(path, number, text, slots)
         except DataError as error:
             report(error)
         else:
@@ -47,10 +49,10 @@ def filled_lines(path: Path, report: Report) -> Iterator[tuple[int, str]]:
     return ((number, text) for number, text in text_lines(path, report) if text.strip())
 
 
-def parse_line(path: Path, number: int, text: str) -> Document:
+def parse_line(path: Path, number: int, text: str, slots: Slots = SLOTS) -> Document:
     """The document on a line, which takes far longer than finding the line."""
     try:
-        return _document(text, number)
+        return _document(text, number, slots)
     except Malformed as error:
         # The two other ways to lay out JSON, of which the first line is all that can be understood.
         spread = number == 1 and text.strip() in ("[", "{")
@@ -58,11 +60,11 @@ def parse_line(path: Path, number: int, text: str) -> Document:
         raise DataError(path, number, error.found, error.expected, hint if spread else "") from error
 
 
-def _document(text: str, number: int) -> Document:
+def _document(text: str, number: int, slots: Slots) -> Document:
     record = json_value(text)
-    if isinstance(record, dict) and "verb" in record and "events" not in record:
+    if isinstance(record, dict) and slots[0] in record and "events" not in record:
         record = {"id": record.get("id", f"line-{number}"), "events": [record]}
-    return document_from_record(record)
+    return document_from_record(record, slots)
 
 
 def json_value(text: str) -> Any:
@@ -83,9 +85,9 @@ def json_value(text: str) -> Any:
     return value
 
 
-def write_jsonl(path: AnyPath, documents: Iterable[Document]) -> int:
+def write_jsonl(path: AnyPath, documents: Iterable[Document], slots: Slots = SLOTS) -> int:
     """Write documents one by one; returns how many. If anything fails, an old file stays as it was."""
-    return write_records(path, map(document_to_record, documents))
+    return write_records(path, (document_to_record(document, slots) for document in documents))
 
 
 def write_records(path: AnyPath, records: Iterable[dict[str, Any]]) -> int:

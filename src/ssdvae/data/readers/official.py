@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from ssdvae.data.events import SLOTS, Document, Event, event_from_record
+from ssdvae.data.events import SLOTS, Document, Event, Slots, event_from_record
 from ssdvae.data.tagged import EVENT_TAG, NULL, split_events
 from ssdvae.errors import DataError, Malformed
 from ssdvae.files import Report, byte_lines, decode_line
@@ -20,7 +20,7 @@ NO_WORD = (NULL, "NONE")
 NO_FRAME = "__NOFRAME__"
 
 
-def read_official(path: Path, report: Report) -> Iterator[Document]:
+def read_official(path: Path, report: Report, slots: Slots = SLOTS) -> Iterator[Document]:
     """The documents of a ``_TUP`` file, named by their lines: ``train_0.6:17``."""
     frame_path = frame_file(path)
     stem = _part(path)[0]
@@ -38,7 +38,7 @@ def read_official(path: Path, report: Report) -> Iterator[Document]:
         try:
             words = decode_line(path, number, events[1]).split()
             names = decode_line(frame_path, number, frames[1]).split()
-            document = Document(f"{stem}:{number}", _events(words, names, frame_path.name))
+            document = Document(f"{stem}:{number}", _events(words, names, frame_path.name, slots))
         except Malformed as error:
             report(DataError(path, number, error.found, error.expected))
         except DataError as error:
@@ -69,18 +69,18 @@ def _part(path: Path) -> tuple[str, str]:
     return parts[1], parts[2]
 
 
-def _events(words: list[str], frames: list[str], frame_name: str) -> tuple[Event, ...]:
+def _events(words: list[str], frames: list[str], frame_name: str, slots: Slots) -> tuple[Event, ...]:
     if words and words[-1].upper() == EVENT_TAG:
         words = words[:-1]  # the tag may also close the line
     events = [
-        {slot: _word(word) for slot, word in zip(SLOTS, event, strict=True)}
-        for event in (split_events(words) if words else ())
+        {slot: _word(word) for slot, word in zip(slots, event, strict=True)}
+        for event in (split_events(words, slots) if words else ())
     ]
     if len(frames) != len(events):
         found = f"{len(events)} events, but {len(frames)} frames on the same line of {frame_name}"
         raise Malformed(found, "a frame for each event")
     return tuple(
-        event_from_record({**event, "frame": None if frame == NO_FRAME else frame})
+        event_from_record({**event, "frame": None if frame == NO_FRAME else frame}, slots)
         for event, frame in zip(events, frames, strict=True)
     )
 

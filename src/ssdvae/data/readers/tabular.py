@@ -12,22 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ssdvae.data.events import Document, Event, document_from_record
+from ssdvae.data.events import SLOTS, Document, Event, Slots, document_from_record
 from ssdvae.errors import DataError, Malformed, UserError, shorten, shorten_text
 from ssdvae.files import DAMAGE, Report, open_bytes, text_lines
 from ssdvae.limits import LINE, Held
 
 # What a column means, and the names it may have, the most telling first: a table that has both
 # "document" and "id" is likely to number its events with the latter.
-COLUMNS = {
-    "document": ("document", "doc", "doc_id", "document_id", "id"),
-    "verb": ("verb",),
-    "subj": ("subj", "subject"),
-    "obj": ("obj", "object"),
-    "mod": ("mod", "modifier"),
-    "frame": ("frame",),
-}
-NEEDED = ("document", "verb")
+DOCUMENT = ("document", "doc", "doc_id", "document_id", "id")
+ALSO = {"subj": "subject", "obj": "object", "mod": "modifier"}
 
 Columns = Mapping[str, Sequence[str]]
 """What each column means, and the names it may have."""
@@ -36,17 +29,27 @@ Row = tuple[int, dict[str, Any]]
 """The place of a row in its file, and its cells by their meaning."""
 
 
-def read_csv(path: Path, report: Report) -> Iterator[Document]:
+def read_csv(path: Path, report: Report, slots: Slots = SLOTS) -> Iterator[Document]:
     """The documents of a table in text."""
-    return _documents(path, csv_rows(path, report), report, unit="line")
+    rows = csv_rows(path, report, event_columns(slots), ("document", slots[0]))
+    return _documents(path, rows, report, slots, unit="line")
 
 
-def read_parquet(path: Path, report: Report) -> Iterator[Document]:
+def read_parquet(path: Path, report: Report, slots: Slots = SLOTS) -> Iterator[Document]:
     """The documents of a table in Parquet."""
-    return _documents(path, parquet_rows(path), report, unit="row")
+    rows = parquet_rows(path, event_columns(slots), ("document", slots[0]))
+    return _documents(path, rows, report, slots, unit="row")
 
 
-def _documents(path: Path, rows: Iterator[Row], report: Report, unit: str) -> Iterator[Document]:
+def event_columns(slots: Slots) -> Columns:
+    """The columns of a table of events: one a slot."""
+    words = {slot: (slot, ALSO[slot]) if slot in ALSO else (slot,) for slot in slots}
+    return {"document": tuple(name for name in DOCUMENT if name not in slots), **words, "frame": ("frame",)}
+
+
+def _documents(
+    path: Path, rows: Iterator[Row], report: Report, slots: Slots, unit: str
+) -> Iterator[Document]:
     """Put the events of each document together, holding one document and the ids seen so far."""
     seen: set[str] = set()
     current: str | None = None
@@ -54,7 +57,7 @@ def _documents(path: Path, rows: Iterator[Row], report: Report, unit: str) -> It
     for number, cells in rows:
         name = cells.pop("document")
         try:
-            row = document_from_record({"id": None if name == "" else name, "events": [cells]})
+            row = document_from_record({"id": None if name == "" else name, "events": [cells]}, slots)
         except Malformed as error:
             report(DataError(path, number, error.found, error.expected, unit=unit))
             continue
@@ -80,7 +83,7 @@ def _places(path: Path, names: Sequence[str], columns: Columns, needed: Sequence
     plain = [name.strip().lower() for name in names]
     places = {}
     for meaning, accepted in columns.items():
-        for name in accepted:
+        for name in map(str.lower, accepted):
             if plain.count(name) > 1:
                 raise DataError(path, None, f"{plain.count(name)} columns {name!r}", "each column once")
             if name in plain:
@@ -93,9 +96,7 @@ def _places(path: Path, names: Sequence[str], columns: Columns, needed: Sequence
     return places
 
 
-def csv_rows(
-    path: Path, report: Report, columns: Columns = COLUMNS, needed: Sequence[str] = NEEDED
-) -> Iterator[Row]:
+def csv_rows(path: Path, report: Report, columns: Columns, needed: Sequence[str]) -> Iterator[Row]:
     """The rows of a table in text."""
     table = csv_cells(path, report)
     _, names = next(table, (0, []))
@@ -153,7 +154,7 @@ def csv_cells(path: Path, report: Report) -> Iterator[tuple[int, list[str]]]:
         taken.clear()
 
 
-def parquet_rows(path: Path, columns: Columns = COLUMNS, needed: Sequence[str] = NEEDED) -> Iterator[Row]:
+def parquet_rows(path: Path, columns: Columns, needed: Sequence[str]) -> Iterator[Row]:
     """The rows of a table in Parquet."""
     places: dict[str, int] = {}
 

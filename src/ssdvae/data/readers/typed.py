@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
-from ssdvae.data.events import Document, Event, event_from_text
+from ssdvae.data.events import SLOTS, Document, Event, Slots, event_from_text
 from ssdvae.errors import DataError, Malformed
 from ssdvae.files import HasLines, decode_line, lines_of
 from ssdvae.limits import LINE, Held
@@ -21,7 +21,9 @@ class _Encoded:
         return self.file.readline(size).encode("utf-8", "surrogatepass")
 
 
-def read_typed(file: HasLines | io.TextIOBase, name: str = "standard input") -> Iterator[Document]:
+def read_typed(
+    file: HasLines | io.TextIOBase, name: str = "standard input", slots: Slots = SLOTS
+) -> Iterator[Document]:
     """The documents of a stream, in UTF-8 if it is one of bytes, numbered from 1."""
     lines = lines_of(_Encoded(file) if isinstance(file, io.TextIOBase) else file, name)
     document = Held(name, "a document", LINE)
@@ -33,7 +35,7 @@ def read_typed(file: HasLines | io.TextIOBase, name: str = "standard input") -> 
             if not events:
                 document.begin(place)
             try:
-                events.append(event_from_text(document.add(line)))
+                events.append(event_from_text(document.add(line), slots))
             except Malformed as error:
                 raise DataError(name, place, error.found, error.expected) from error
         elif events:

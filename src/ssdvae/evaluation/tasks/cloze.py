@@ -31,7 +31,7 @@ def run(evaluation: Evaluation, data: Data) -> Result:
     from ssdvae.evaluation.cloze import score_cloze
 
     model, settings = evaluation.model, evaluation.settings
-    items = ClozeTask.of(read_cloze(data.path), model.vocabulary, evaluation.corpus.lowercase)
+    items = ClozeTask.of(read_cloze(data.path, model.slots), model.vocabulary, evaluation.corpus.lowercase)
     with evaluation.progress.task("cloze", len(items)) as advance:
         scores = score_cloze(model, items, settings, advance)
     return Result(len(items), scores.summary(settings.eval_seed), scores.details())

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.config import ExtractSettings
-from ssdvae.data.readers.tabular import COLUMNS, Row, csv_rows, parquet_rows
+from ssdvae.data.readers.tabular import DOCUMENT, Row, csv_rows, parquet_rows
 from ssdvae.errors import DataError, UserError, not_installed, shorten
 from ssdvae.extraction.parsed import Parsed, Raw
 from ssdvae.extraction.tree import NO_HEAD, Token, Tree
@@ -76,7 +76,7 @@ def json_records(path: Path, report: Report) -> Iterator[tuple[int, dict[str, An
 
 
 def _columns(settings: ExtractSettings) -> dict[str, tuple[str, ...]]:
-    return {"text": (settings.text_column.lower(),), "document": COLUMNS["document"]}
+    return {"text": (settings.text_column.lower(),), "document": DOCUMENT}
 
 
 def _from_rows(path: Path, rows: Iterable[Row], unit: str, report: Report) -> Iterator[Raw]:
