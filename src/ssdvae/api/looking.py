@@ -77,7 +77,7 @@ def infer(
     skipped = Skipped() if skip_bad else None
     shown = resolve(progress) if isinstance(documents, str | Path) else SILENT
     model = as_model(run)
-    read = track(shown, _documents(documents, format, skipped, model.slots), "inferring")
+    read = track(shown, _documents(documents, format, skipped, model), "inferring")
     inferred = inference.infer_documents(model, read, **chosen.to_dict())
     return inferred if skipped is None else _and_say(inferred, skipped)
 
@@ -157,17 +157,17 @@ def _events(given: AnyEvent | Sequence[AnyEvent], slots: Slots) -> list[Event]:
 
 
 def _documents(
-    given: Documents, format: str | None, skipped: Skipped | None, slots: Slots
+    given: Documents, format: str | None, skipped: Skipped | None, model: EventModel
 ) -> Iterator[Document]:
     if isinstance(given, str | Path):
-        return read_documents(given, format, skipped, slots)
+        return read_documents(given, format, skipped, model.slots, model.columns)
     if isinstance(given, io.TextIOBase | io.BufferedIOBase):
-        return read_typed(given, slots=slots)
+        return read_typed(given, slots=model.slots)
     if isinstance(given, Document | Mapping):
         given = [given]
     if not isinstance(given, Iterable):
         raise UserError(f"found {shorten(given)} as documents, expected a file or some documents")
-    return _converted(given, slots)
+    return _converted(given, model.slots)
 
 
 def _converted(given: Iterable[Any], slots: Slots) -> Iterator[Document]:

@@ -12,7 +12,15 @@ from ssdvae.cli.command import Command
 from ssdvae.cli.console import say
 from ssdvae.cli.flags import add_settings, add_sized_settings, given_settings, input_format
 from ssdvae.cli.parser import Parser
-from ssdvae.config import SPLITS, AnnotateSettings, ExtractSettings, PrepareSettings, Split, StreamSettings
+from ssdvae.config import (
+    SPLITS,
+    AnnotateSettings,
+    ColumnSettings,
+    ExtractSettings,
+    PrepareSettings,
+    Split,
+    StreamSettings,
+)
 from ssdvae.errors import UserError
 
 JSON_LINES = "file to write (.jsonl or .jsonl.gz)"
@@ -47,14 +55,22 @@ def import_flags(parser: Parser, argv: Sequence[str]) -> None:
     files.add_argument("--out", type=Path, required=True, help=JSON_LINES)
     slots = PrepareSettings.table()["slots"]
     files.add_argument("--slots", default=slots.default, help=slots.help)
+    add_settings(parser, ColumnSettings)
     input_format(files)
 
 
 def import_documents(args: Namespace) -> None:
     done = api.import_documents(
-        args.sources, args.out, format=args.format, slots=args.slots, skip_bad=args.skip_bad
+        args.sources,
+        args.out,
+        format=args.format,
+        slots=args.slots,
+        skip_bad=args.skip_bad,
+        **given_settings(ColumnSettings, args),
     )
     say(f"wrote {done.documents:,} documents to {args.out}")
+    if done.one_event:
+        say(f"{done.one_event:,} of them have one event")
     if done.skipped is not None:
         say(str(done.skipped))
 
@@ -162,12 +178,14 @@ def prepare(args: Namespace) -> None:
         preset=args.preset,
         **given_settings(PrepareSettings, args),
     )
-    manifest = corpus.manifest
+    manifest, wanted = corpus.manifest, PrepareSettings.of(corpus.manifest["settings"])
     for split, counts in manifest["splits"].items():
         say(
             f"{split}: {counts['documents']:,} documents, {counts['events']:,} events, "
             f"{counts['unknown_words']:,} unknown words, {counts['too_short']:,} documents too short"
         )
+        if counts["one_event"] and not wanted.single_events:
+            say(f"  {counts['one_event']:,} of them have one event, with nothing before or after it")
         if counts["dropped_events"]:
             dropped = f"{counts['dropped_events']:,} events without a known frame"
             say(f"  {dropped} left out (--keep-frameless keeps them)")
@@ -177,7 +195,6 @@ def prepare(args: Namespace) -> None:
             say(f"  {beyond} of their documents left out (without --events they are kept)")
         if not counts["documents"]:
             say(f"  nothing to {'train' if split == 'train' else 'measure'} on: give a file for --{split}")
-    wanted = PrepareSettings.of(manifest["settings"])
     for split, count in manifest["cloze"].items() if wanted.cloze_items else ():
         few = f"not {wanted.cloze_options} different documents have {wanted.cloze_events} usable events"
         say(f"{split}: {count:,} cloze items" if count else f"{split}: no cloze items, since {few}")

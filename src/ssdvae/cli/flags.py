@@ -195,7 +195,9 @@ class TakesArguments(Protocol):
 
 
 def input_format(parser: TakesArguments) -> None:
-    parser.add_argument("--format", default=None, help="jsonl, csv, parquet or official; by default as named")
+    parser.add_argument(
+        "--format", default=None, help="jsonl, csv, parquet, official or xes; by default as named"
+    )
     parser.add_argument(
         "--skip-bad", action="store_true", help="count and report malformed input instead of stopping"
     )

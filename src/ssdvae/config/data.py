@@ -95,8 +95,10 @@ class PrepareSettings(ColumnSettings):
         at_least=1,
         topic="vocabularies",
     )
-    keep_frameless: bool = setting(
-        False, "keep events without a frame, as always latent, instead of dropping them"
+    keep_frameless: bool | None = setting(
+        None,
+        "keep events without a frame, as always latent, instead of dropping them; by default those of a "
+        "table are kept",
     )
     lowercase: bool = setting(True, "convert all words to lower case", topic="vocabularies")
     valid_share: float = setting(

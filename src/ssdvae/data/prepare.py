@@ -19,6 +19,7 @@ from ssdvae.data.cloze import ClozeBuilder, write_cloze
 from ssdvae.data.corpus import SCHEMA, Corpus, write_manifest
 from ssdvae.data.events import Document, Event, Words, folded
 from ssdvae.data.source import Found, Source, split_of
+from ssdvae.data.tables import as_documents
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.files import new_folder, sha256, translate_os_errors
@@ -38,6 +39,7 @@ COUNTS = [
     "dropped_events",
     "frameless_events",
     "unknown_words",
+    "one_event",
 ]
 """Counts of each split that the manifest has."""
 
@@ -114,15 +116,16 @@ def prepare(
     if out.exists():
         raise UserError(f"{out} is already there; remove it, or choose another --out")
     source = Source(sources, settings, format, skip_bad)
-    passes = _Passes(source, jobs, progress)
 
     with new_folder(out) as temporary:
         hashes = {str(path): sha256(path) for path in source.paths}
-        frames, vocabulary = _count(passes, settings)
-        with translate_os_errors(out, "write"):
+        with as_documents(source, temporary / "rows", progress) as given, translate_os_errors(out, "write"):
+            settings, passes = given.source.settings, _Passes(given.source, jobs, progress)
+            frames, vocabulary = _count(passes, settings, ", ".join(hashes))
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
             counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
+        with translate_os_errors(out, "write"):
             if not counts["train"]["documents"]:
                 raise UserError("no documents are left for training; is --min-events too high?")
             cloze = {
@@ -137,7 +140,8 @@ def prepare(
                 frames=len(frames),
                 splits=counts,
                 cloze=cloze,
-                skipped=passes.skipped,
+                skipped={**passes.skipped, **given.skipped},
+                columns=given.columns,
             )
     return Corpus(out)
 
@@ -174,7 +178,7 @@ class _Counted:
         self.words.update(other.words)
 
 
-def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocabulary]:
+def _count(passes: _Passes, settings: PrepareSettings, named: str) -> tuple[Inventory, Vocabulary]:
     path = passes.source.path("train")
     total = _Counted()
     for part in passes.map_documents(path, "counting", partial(_Counted.of, settings=settings, frames=None)):
@@ -182,7 +186,7 @@ def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocab
     frames = Inventory.most_frequent(total.frames, settings.frames)
     if not len(frames):
         raise UserError(
-            f"no event of the training split has a frame ({', '.join(map(str, passes.source.paths))})\n"
+            f"no event of the training split has a frame ({named})\n"
             "is the file empty? at least some events must have one"
         )
     if len(total.frames) > len(frames) and not settings.keep_frameless:
@@ -235,6 +239,7 @@ class _EncodedSplit:
         self.frames += known
         counts["documents"] += 1
         counts["events"] += len(events)
+        counts["one_event"] += len(events) == 1
         counts["cut_events"] += len(usable) - len(events)
         counts["frameless_events"] += known.count(-1)
         counts["unknown_words"] += words.count(vocabulary.unknown)

@@ -41,6 +41,7 @@ def single_events(corpus: Corpus, out: Path) -> Corpus:
             splits=counts,
             cloze={"valid": 0, "test": 0},
             skipped={},
+            columns=corpus.columns,
         )
     return Corpus(out)
 

@@ -104,15 +104,17 @@ def read_documents(
     skip_bad: Skipped | None = None,
     slots: Slots = SLOTS,
     columns: Columns | None = None,
+    asked: bool = False,
 ) -> Iterator[Document]:
     """The documents of a file; the first bad line raises, unless ``skip_bad`` is there to count them.
 
-    A table or a log is read by its ``columns`` if they are known.
+    A table or a log is read by its ``columns`` if they are known: those that somebody ``asked`` for, which
+    must all be there, or those of the table that a model was trained on.
     """
     choice = known_format(path, format)
     report = stop_at_first_error if skip_bad is None else skip_bad
     if columns is not None and has_rows(Path(path), choice):
-        return read_table(Path(path), choice, columns, report)
+        return read_table(Path(path), choice, columns, report, asked)
     return READERS[choice](Path(path), report, slots)
 
 

@@ -77,6 +77,8 @@ def _database(folder: Path) -> Iterator[Any]:
         "memory_limit": f"{SORTED.bytes // 1024} KiB",
         "temp_directory": str(folder / "spilled"),
         "preserve_insertion_order": "false",
+        # As few as on any machine: each thread takes memory of its own.
+        "threads": "2",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
     }
@@ -219,7 +221,9 @@ class Grouped:
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def read_table(path: Path, format: str, columns: Columns, report: Report) -> Iterator[Document]:
-    """The documents of a new table, by the columns and bins of an older one."""
-    with grouped(path, format, columns, report, asked=False) as rows:
+def read_table(
+    path: Path, format: str, columns: Columns, report: Report, asked: bool = False
+) -> Iterator[Document]:
+    """The documents of a table, by columns that somebody asked for, or by those of an older one."""
+    with grouped(path, format, columns, report, asked=asked) as rows:
         yield from rows.documents(columns)
