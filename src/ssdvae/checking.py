@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.config import SPLITS
-from ssdvae.data.cloze import read_cloze
-from ssdvae.data.corpus import Corpus
+from ssdvae.data.corpus import ITEMS, Corpus, item_file
+from ssdvae.data.items import count_items
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import check_exists
 from ssdvae.measurements import SCORES, read_scores
@@ -67,11 +67,15 @@ def _corpus_file(corpus: Corpus, name: str) -> str:
         if name == f"{split}.arrow":
             documents = corpus.manifest["splits"][split]["documents"]
             return f"{len(corpus.split(split)):,} documents" if documents else "no documents"
-        if name == f"cloze/{split}.txt":
-            items, counted = len(read_cloze(path, corpus.slots)), corpus.manifest.get("cloze", {}).get(split)
-            if counted not in (None, items):
-                raise DataError(path, None, f"{items} items", f"{counted}, as manifest.json has it")
-            return f"{items:,} items"
+        for kind in ITEMS:
+            if name == item_file(kind, split):
+                items, counted = (
+                    count_items(path, kind, corpus.slots),
+                    corpus.manifest.get(kind, {}).get(split),
+                )
+                if counted not in (None, items):
+                    raise DataError(path, None, f"{items} items", f"{counted}, as manifest.json has it")
+                return f"{items:,} items"
     return "as it was written"
 
 

@@ -16,7 +16,7 @@ from ssdvae.answers.generate import Script, generate
 from ssdvae.answers.infer import infer_documents, to_batch
 from ssdvae.config import GenerateSettings
 from ssdvae.data.batches import Noise
-from ssdvae.data.events import MISSING, Document, Event
+from ssdvae.data.events import MISSING, SLOTS, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
@@ -35,7 +35,7 @@ def made(model: EventModel, begin: list[Event] = SEED, frames: Any = (), **setti
 
 
 def words(script: Script) -> list[tuple[str, ...]]:
-    return [event.event.words for event in script.events]
+    return [event.event.padded(len(SLOTS)) for event in script.events]
 
 
 @pytest.fixture(params=SPEAKING)

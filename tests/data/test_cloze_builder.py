@@ -13,7 +13,7 @@ from ssdvae.cli.main import main
 from ssdvae.config import PrepareSettings, Split
 from ssdvae.data.cloze import ClozeBuilder, Sequel, read_cloze
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.events import MISSING, Document, Event
+from ssdvae.data.events import MISSING, SLOTS, Document, Event
 from ssdvae.data.prepare import prepare, split_of
 from ssdvae.data.readers import write_jsonl
 from ssdvae.errors import UserError
@@ -94,7 +94,7 @@ def test_the_choice_depends_on_the_seed_and_the_ids_alone(tmp_path: Path, docume
 def test_more_items_begin_with_the_same_documents(documents: list[Document]) -> None:
     few, many = (ClozeBuilder(PrepareSettings(cloze_events=3, cloze_items=n)) for n in (10, 30))
     for builder, document in itertools.product((few, many), documents):
-        builder.add(document.id, [event.words for event in document.events])
+        builder.add(document.id, [event.padded(len(SLOTS)) for event in document.events])
     assert [item.truth for item in few.items()] == [item.truth for item in many.items()][:10]
 
 

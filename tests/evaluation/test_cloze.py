@@ -14,10 +14,11 @@ from torch import Tensor
 from ssdvae.config import EvaluateSettings, PrepareSettings, RNNLMSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.cloze import ClozeBuilder, ClozeItem, ClozeTask, credits
-from ssdvae.data.events import MISSING, Event
+from ssdvae.data.events import MISSING, SLOTS, Event
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.errors import UserError
-from ssdvae.evaluation.cloze import ROUNDING, interval, score_cloze
+from ssdvae.evaluation.cloze import score_cloze
+from ssdvae.evaluation.options import ROUNDING, interval
 from ssdvae.models.plan import Plan
 from ssdvae.models.rnnlm import RNNLM
 from ssdvae.storyworld.scores import best_cloze
@@ -56,7 +57,7 @@ def world_items() -> list[ClozeItem]:
     settings = PrepareSettings(cloze_items=40)
     builder = ClozeBuilder(settings)
     for document in World.embedded().documents(120, seed=4):
-        builder.add(document.id, [event.words for event in document.events])
+        builder.add(document.id, [event.padded(len(SLOTS)) for event in document.events])
     return builder.items()
 
 

@@ -86,8 +86,8 @@ def test_a_task_in_the_table_is_found_everywhere(
     page = api.write_report([run], tmp_path / "page.html", documents=1).read_text(encoding="utf-8")
     assert "<caption>A toy task on valid</caption>" in page
     assert TOY.explanation in page
-    assert "highest share of whole documents" in page
-    assert f"{share:.1%}" in page
+    assert "<dt>share of whole documents</dt>" in page
+    assert f"<strong>{TOY.figures[0].headline_text(share)}</strong>" in page
 
     # reproduce: a table, with a column for its figure, by itself and among all.
     def here(jobs: dict[object, Job], *_: object) -> dict[object, str]:
@@ -112,7 +112,7 @@ def test_a_task_in_the_table_is_found_everywhere(
 
 
 def test_without_the_line_in_the_table_it_is_nowhere(run: Path) -> None:
-    with pytest.raises(UserError, match=r"no task 'toy'; there are: perplexity, frames, cloze, attention"):
+    with pytest.raises(UserError, match=r"no task 'toy'; there are: perplexity, frames, cloze, mcnc"):
         api.evaluate(run, tasks="toy")
 
 

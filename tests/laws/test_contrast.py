@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ssdvae.data.batches import Batch
-from ssdvae.evaluation.cloze import _log_mean
+from ssdvae.evaluation.options import log_mean
 from ssdvae.models.contrast import contrast_losses, groups_of
 from tests.toys import WORDS, noise, toy_batch, toy_model
 
@@ -22,7 +22,7 @@ def test_it_is_the_pmi_of_the_cloze() -> None:
     for group, losses in zip(scores.numpy(), contrast_losses(scores).numpy(), strict=True):
         for i in range(5):
             left_out = np.array([[k in (i, j) for k in range(5)] for j in range(5)])
-            pmi = group[i] - _log_mean(group.T, left_out)
+            pmi = group[i] - log_mean(group.T, left_out)
             assert losses[i] == pytest.approx(-np.log(np.exp(pmi[i]) / np.exp(pmi).sum()))
 
 

@@ -57,7 +57,10 @@ def test_the_tables_that_the_paper_prints() -> None:
     }
 
 
-@pytest.mark.parametrize("task", TASKS.values(), ids=list(TASKS))
+WITH_TABLES = {name: task for name, task in TASKS.items() if task.reproduced}
+
+
+@pytest.mark.parametrize("task", WITH_TABLES.values(), ids=list(WITH_TABLES))
 def test_every_row_of_a_task_is_of_a_model_that_can_do_it(task: Task) -> None:
     for row in rows_of(task.name, PAPERS):
         assert task.can(toy_model(row.model)), row.name

@@ -59,7 +59,7 @@ def opened(browser: Browser, page: Path) -> Iterator[Opened]:
 
 def test_every_picture_is_drawn(opened: Opened) -> None:
     pictures = opened.page.locator("svg")
-    expect(pictures).to_have_count(4)  # curves, calibration, latent variables, links
+    expect(pictures).to_have_count(4)  # links, calibration, latent variables, curves
     for picture in pictures.all():
         # Every shape has a place inside the picture, and none is where a number was missing.
         assert picture.locator("circle, rect, path, polyline").count() > 1
@@ -77,20 +77,20 @@ def test_every_picture_is_drawn(opened: Opened) -> None:
 
 
 def test_the_legend_hides_and_shows_a_curve(opened: Opened) -> None:
-    curve = opened.page.locator("#curves [data-series='1']")
-    button = opened.page.locator("#curves [data-toggle='1']")
+    curve = opened.page.locator("#setup [data-series='1']")
+    button = opened.page.locator("#setup [data-toggle='1']")
     expect(curve).to_be_visible()
     button.click()
     expect(curve).to_be_hidden()
     expect(button).to_have_attribute("aria-pressed", "false")
-    expect(opened.page.locator("#curves [data-series='0']")).to_be_visible()
+    expect(opened.page.locator("#setup [data-series='0']")).to_be_visible()
     button.focus()
     opened.page.keyboard.press("Enter")
     expect(curve).to_be_visible()
 
 
 def test_the_arrow_keys_go_along_a_curve(opened: Opened) -> None:
-    marks, tip = opened.page.locator("#curves [data-series='0'] circle"), opened.page.locator("#tip")
+    marks, tip = opened.page.locator("#setup [data-series='0'] circle"), opened.page.locator("#tip")
     marks.nth(0).focus()
     expect(tip).to_have_text(marks.nth(0).get_attribute("aria-label") or "")
     opened.page.keyboard.press("ArrowRight")
@@ -102,8 +102,8 @@ def test_the_arrow_keys_go_along_a_curve(opened: Opened) -> None:
     opened.page.keyboard.press("Escape")
     expect(tip).to_be_hidden()
     opened.page.keyboard.press("Tab")  # one stop for the whole curve
-    expect(opened.page.locator("#curves [data-series='1'] circle").first).to_be_focused()
-    opened.page.locator("#curves [data-series='1'] circle").first.hover()  # drawn last: nothing is above it
+    expect(opened.page.locator("#setup [data-series='1'] circle").first).to_be_focused()
+    opened.page.locator("#setup [data-series='1'] circle").first.hover()  # drawn last: nothing is above it
     expect(tip).to_be_visible()
 
 
@@ -118,8 +118,9 @@ def test_a_frame_shows_where_it_looked(opened: Opened) -> None:
         return [float(share) for share in (frames.nth(place).get_attribute("data-attention") or "").split()]
 
     rest = shares()
+    slots = words.count() // frames.count()
     # At rest, each word has the attention of its own event's frame.
-    assert rest == [attention(place // 4)[place] for place in range(len(rest))]
+    assert rest == [attention(place // slots)[place] for place in range(len(rest))]
     assert sum(attention(1)) == pytest.approx(1, abs=0.02)
     frames.nth(1).hover()
     assert shares() == attention(1)
@@ -158,8 +159,26 @@ def test_rows_are_found_by_typing(opened: Opened) -> None:
     assert [name.lower() in row.inner_text().lower() for row in rows.all() if row.is_visible()].count(
         False
     ) == 0
+    nothing = opened.page.locator("[data-nothing='run-0-words']")
+    expect(nothing).to_be_hidden()
     opened.page.locator("[data-filter='run-0-words']").fill("no such frame")
     assert not any(row.is_visible() for row in rows.all())
+    expect(opened.page.locator("#run-0-words")).to_be_hidden()
+    expect(nothing).to_have_text("Nothing here has “no such frame”.")
+    opened.page.locator("[data-filter='run-0-words']").fill("")
+    expect(nothing).to_be_hidden()
+    expect(rows.last).to_be_visible()
+
+
+def test_what_was_found_is_on_the_first_screen(browser: Browser, page: Path) -> None:
+    for width in (1280, 390):
+        opened = Opened(browser, page, width)
+        expect(opened.page.locator(".document .frame").first).to_be_in_viewport()
+        # No event is beside the screen, or cut.
+        for event in opened.page.locator(".document").first.locator("li").all():
+            box = event.bounding_box()
+            assert box is not None
+            assert 0 <= box["x"] <= box["x"] + box["width"] <= width
 
 
 def test_hostile_words_are_seen_and_do_nothing(opened: Opened) -> None:
@@ -224,7 +243,7 @@ def test_it_can_be_read_anywhere(browser: Browser, page: Path, width: int, schem
     assert opened.page.evaluate(CONTRAST) >= 4.5
     ground = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(20, 23, 26)") == (scheme == "dark")
-    letters = opened.page.locator("#curves svg text").first
+    letters = opened.page.locator("#setup svg text").first
     height = letters.evaluate("(e) => e.getBoundingClientRect().height")
     assert height >= 10
     assert opened.wrong == []

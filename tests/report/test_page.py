@@ -11,14 +11,25 @@ from pathlib import Path
 import pytest
 
 from ssdvae import api
+from ssdvae.answers.infer import InferredDocument, InferredEvent
 from ssdvae.cli.main import main
+from ssdvae.config import ReportSettings
+from ssdvae.data.events import Event
 from ssdvae.evaluation.tasks import TASKS
+from ssdvae.report.documents import OPEN, reading
+from ssdvae.report.page import write_report
 from ssdvae.report.runs import short_names
 from tests.report.conftest import FRAME, TINY, WORD
 
 
 def text(page: Path) -> str:
     return page.read_text(encoding="utf-8")
+
+
+def as_number(shown: str) -> float:
+    """A figure as the page writes it, perhaps in per cent."""
+    share = shown.removesuffix("\N{NO-BREAK SPACE}%")
+    return float(share) / 100 if share != shown else float(shown.removesuffix(" †"))
 
 
 def test_the_numbers_are_those_of_the_scores(page: Path, runs: list[Path]) -> None:
@@ -28,18 +39,56 @@ def test_the_numbers_are_those_of_the_scores(page: Path, runs: list[Path]) -> No
         rows = shown.split(caption)[1].split("<tbody>")[1].split("</tbody>")[0]
         # The figure as it is read, and in full when pointed at.
         cells = re.findall(r'<span title="([^"]+)">([^<]+)</span>', rows)
-        figures = {float(full): float(short.removesuffix(" †")) for full, short in cells}
+        figures = {float(full): as_number(short) for full, short in cells}
         scores = [measured["scores"].get(figure.name) for figure in TASKS[measured["task"]].figures]
         assert set(figures) == {score for score in scores if score is not None}
         for full, short in figures.items():
             assert short == pytest.approx(full, abs=0.5 if full > 1 and full == int(full) else 0.005)
 
 
-def test_the_paper_stands_beside_with_its_table(page: Path) -> None:
-    rows = text(page).split("<caption>Perplexity on valid</caption>")[1].split("</table>")[0]
+def test_the_paper_stands_beside_only_where_it_is_asked_for(
+    page: Path, runs: list[Path], tmp_path: Path
+) -> None:
+    assert "Table 1a" not in text(page)
+    beside = text(api.write_report(runs, tmp_path / "paper.html", documents=1, paper=True))
+    rows = beside.split("<caption>Perplexity on valid</caption>")[1].split("</table>")[0]
     assert "paper: Table 1a" in rows
     assert "22.52 ± 0.62" in rows  # ε = 0.9, validation
-    assert "19.84 ± 0.52" in text(page).split("<caption>Perplexity on test</caption>")[1].split("</table>")[0]
+    assert "19.84 ± 0.52" in beside.split("<caption>Perplexity on test</caption>")[1].split("</table>")[0]
+
+
+def test_a_tile_says_which_figure_it_has_and_what_the_best_would_be(runs: list[Path], tmp_path: Path) -> None:
+    """The numbers at the top are those of the table below, under the same names."""
+    best = {"cloze_pmi": 0.987, "ppl_bound": 1.5}
+    page = text(write_report(runs[:1], tmp_path / "best.html", ReportSettings(documents=1), best=best))
+    tiles = dict(re.findall(r"<dt>([^<]+)</dt><dd><strong>([^<]+)</strong></dd>", page))
+    table = page.split("<caption>Inverse narrative cloze on valid</caption>")[1].split("</table>")[0]
+    heads = re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', table)[1:]
+    shown = re.findall(r'<span title="[^"]+">([^<]+)</span>', table)
+    assert dict(zip(heads, shown, strict=True)) == {
+        "by likelihood": tiles["cloze, by likelihood"],
+        "by PMI": tiles["cloze, by PMI"],
+    }
+    assert "best possible: 98.7\N{NO-BREAK SPACE}%" in page
+    assert "best possible: 1.50" in page
+    assert table.count("98.7\N{NO-BREAK SPACE}%") == 1  # in the line of the best possible
+
+
+def test_what_was_found_comes_first(page: Path, runs: list[Path], tmp_path: Path) -> None:
+    alone = text(api.write_report(runs[:1], tmp_path / "alone.html", documents=1))
+    ids = re.findall(r'<section id="([^"]+)"', alone)
+    assert ids == ["run-0-read", "run-0-follows", "run-0-frames", "run-0-scripts", "scores", "setup"]
+    assert re.findall(r'<section id="([^"]+)"', text(page)) == ["found", "scores", "setup"]
+
+
+def test_every_event_of_a_long_document_is_there() -> None:
+    events = tuple(
+        InferredEvent(Event(f"verb{n}"), None, "Frame", 0.5, "Other", 0.4, None) for n in range(100)
+    )
+    shown = reading(InferredDocument("long", events, 0))
+    assert [f"verb{n}" for n in range(100)] == re.findall(r"verb\d+", shown)
+    assert f"and {100 - OPEN} more events" in shown
+    assert f'start="{OPEN + 1}"' in shown
 
 
 def test_the_splits_of_two_corpora_are_kept_apart(runs: list[Path], tmp_path: Path) -> None:
@@ -88,7 +137,8 @@ def test_what_is_not_there_is_left_out_with_a_sentence(page: Path, runs: list[Pa
     (lonely / "metrics.jsonl").write_text("")
     shown = text(api.write_report([lonely], tmp_path / "lonely.html"))
     assert "<svg" not in shown
-    assert shown.count('class="absent"') == 6  # data, curves, results, calibration, latent variables, inside
+    # What it found, scores, calibration, latent variables, curves, data.
+    assert shown.count('class="absent"') == 6
     assert "/nowhere" not in shown
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ssdvae.config import PrepareSettings
 from ssdvae.data.cloze import ClozeBuilder, ClozeItem, Sequel
-from ssdvae.data.events import Document, Event
+from ssdvae.data.events import SLOTS, Document, Event
 from ssdvae.storyworld.scores import best_cloze, best_next_frame_nats
 from ssdvae.storyworld.world import World
 
@@ -107,7 +107,7 @@ def test_pmi_knows_how_often_it_is_right() -> None:
     world = World.embedded()
     builder = ClozeBuilder(PrepareSettings(cloze_options=3, cloze_events=3))
     for document in world.documents(400, seed=2):
-        builder.add(document.id, [event.words for event in document.events])
+        builder.add(document.id, [event.padded(len(SLOTS)) for event in document.events])
     items, chances = builder.items(), []
     for item in items:
         odds = []

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssdvae.data.events import Document, Event
+from ssdvae.data.events import SLOTS, Document, Event
 from ssdvae.errors import DataError
 from ssdvae.storyworld.scores import best_scores
 from ssdvae.storyworld.text import Choice
@@ -100,7 +100,7 @@ def tellings(world: World, events: tuple[Event, ...]) -> Iterator[tuple[float, l
                     prob *= scenario.then[before].probs.get(after, 0.0)
                 for state, event in zip(chain, events, strict=True):
                     for slot, (choice, word) in enumerate(
-                        zip(scenario.states[state].slots, event.words, strict=True)
+                        zip(scenario.states[state].slots, event.padded(len(SLOTS)), strict=True)
                     ):
                         prob *= slot_prob(scenario, choice, slot, fillers, word) if prob else 0.0
                 if prob:
@@ -236,9 +236,13 @@ def test_mean_surprise_of_samples_is_the_entropy(tiny: World, firsts: list[Event
 def test_samples_have_the_expected_counts(tiny: World) -> None:
     count = 2500
     documents = list(tiny.documents(count, seed=5))
-    found = Counter(word for document in documents for event in document.events for word in event.words)
+    found = Counter(
+        word for document in documents for event in document.events for word in event.padded(len(SLOTS))
+    )
     for word, rate in tiny.expected_counts().items():
-        per_document = [sum(e.words.count(word) for e in document.events) for document in documents]
+        per_document = [
+            sum(e.padded(len(SLOTS)).count(word) for e in document.events) for document in documents
+        ]
         assert abs(found[word] / count - rate) < 5 * max(float(np.std(per_document)), 0.01) / math.sqrt(
             count
         ), word
@@ -297,7 +301,7 @@ def test_every_word_turns_up_in_some_thousand_documents(world: World) -> None:
     assert {word for word in world.words if 15_000 * counts[word] < 5} == set()
     assert 900 <= len(world.words) <= 1200
     assert not any(word != "".join(word.split()) or word == "None" for word in world.words)
-    seen = {w for d in world.documents(200, seed=0) for e in d.events for w in e.words}
+    seen = {w for d in world.documents(200, seed=0) for e in d.events for w in e.padded(len(SLOTS))}
     assert seen - {"None"} <= world.words
 
 

@@ -84,17 +84,32 @@ def generate(
                 for purpose in ("frames", "words")
             )
             draw = partial(_draw, model, categorical, for_frames)
-            plan = _plan(model, seed, observed, len(rows), categorical, for_frames)
-            written.append(_write(model, settings, seed, plan, draw, sampling(settings, for_words.uniform)))
+            seeds, asked = _copies(seed, len(rows)), observed.expand(len(rows), -1)
+            plan = _plan(model, seeds, asked, categorical, for_frames)
+            written.append(_write(model, settings, seeds, plan, draw, sampling(settings, for_words.uniform)))
     else:
         unused = Noise(torch.Generator(), 1)
-        plan = _plan(model, seed, observed, 1, most_likely, unused)
+        plan = _plan(model, seed, observed, most_likely, unused)
         beam = settings.beam if settings.method == "beam" else 1
         written.append(
             _write(model, settings, seed, plan, partial(_draw, model, most_likely, unused), searching(beam))
         )
     scripts = [script for part in written for script in _scripts(model, seed_events, part)]
     return sorted(scripts, key=lambda script: -script.log_prob)[: settings.scripts]
+
+
+@torch.no_grad()
+def sample_continuations(
+    model: EventModel, seeds: Batch, observed: Int[Tensor, "B N"], settings: GenerateSettings
+) -> Int[Tensor, "B N slot"]:
+    """One script after each of many seeds, in numbers and with the seed; each has frames of its own."""
+    length = settings.changed(events=observed.shape[1] - seeds.mask.shape[1])
+    for_frames, for_words = (
+        Noise(generator(settings.seed, "generate", purpose), len(seeds)) for purpose in ("frames", "words")
+    )
+    plan = _plan(model, seeds, observed, categorical, for_frames)
+    draw = partial(_draw, model, categorical, for_frames)
+    return _write(model, length, seeds, plan, draw, sampling(length, for_words.uniform)).tokens
 
 
 def _seed(
@@ -113,13 +128,12 @@ def _seed(
 
 
 def _plan(
-    model: EventModel, seed: Batch, observed: Int[Tensor, "1 N"], size: int, sampler: Sampler, noise: Noise
+    model: EventModel, seeds: Batch, observed: Int[Tensor, "B N"], sampler: Sampler, noise: Noise
 ) -> Plan:
-    """The latent variables of ``size`` scripts."""
-    observed = observed.expand(size, -1)
-    if not seed.mask.shape[1]:
-        return model.plan_from_prior(size, observed.shape[1], sampler, noise)
-    plan = model.plan(PlanRequest.continuing(_copies(seed, size), observed, sampler, noise))
+    """The latent variables of a script after each seed."""
+    if not seeds.mask.shape[1]:
+        return model.plan_from_prior(len(seeds), observed.shape[1], sampler, noise)
+    plan = model.plan(PlanRequest.continuing(seeds, observed, sampler, noise))
     if plan.frames is None and (observed >= 0).any():
         raise UserError(f"{model.config.model} has no frames that could be given to it")
     return plan
@@ -145,13 +159,12 @@ class Written:
 def _write(
     model: EventModel,
     settings: GenerateSettings,
-    seed: Batch,
+    seeds: Batch,
     plan: Plan,
     draw: Callable[[Plan, DecoderState], Plan],
     choose: Choose,
 ) -> Written:
     """The words of each script, one after another; ``draw`` adds frames that wait for the words before."""
-    seeds = _copies(seed, len(plan.mask))
     state, tokens = model.begin(seeds, plan), seeds.tokens
     plan = plan.after(seeds.mask.shape[1])
     total = torch.zeros(len(tokens), dtype=torch.float64, device=tokens.device)

@@ -139,13 +139,14 @@ def write_report(
     progress: bool | Progress = True,
     **settings: Any,
 ) -> Path:
-    """Write one page about some runs: what they are, their scores, and what their models learned.
+    """Write one page about some runs: what their models found, how good they are, and how they were made.
 
     >>> ssdvae.write_report(["runs/first"], "report.html")
     """
     chosen, folders = ReportSettings.exactly(settings), paths(runs)
     with resolve(progress).task("looking at runs", len(folders)) as advance:
-        return page.write_report(folders, Path(out), chosen, advance, published_figures())
+        published = published_figures() if chosen.paper else None
+        return page.write_report(folders, Path(out), chosen, advance, published)
 
 
 def _events(given: AnyEvent | Sequence[AnyEvent], slots: Slots) -> list[Event]:

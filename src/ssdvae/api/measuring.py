@@ -34,8 +34,8 @@ def evaluate(
 
     >>> ssdvae.evaluate("runs/first", split="valid")["ppl_bound"]
 
-    They are kept in ``scores.json`` of the run folder; ``details`` is a file for the scores of each cloze
-    item.
+    They are kept in ``scores.json`` of the run folder; ``details`` is a file for the scores of each item, of
+    a task that has items.
     """
     chosen = EvaluateSettings.exactly(settings)
     find_tasks(chosen.task_names)  # a wrong name is better known before the model is read

@@ -198,6 +198,9 @@ def prepare(args: Namespace) -> None:
     for split, count in manifest["cloze"].items() if wanted.cloze_items else ():
         few = f"not {wanted.cloze_options} different documents have {wanted.cloze_events} usable events"
         say(f"{split}: {count:,} cloze items" if count else f"{split}: no cloze items, since {few}")
+        further = {kind: manifest[kind][split] for kind in ("masked", "order") if manifest[kind][split]}
+        if further:
+            say(f"{split}: " + ", ".join(f"{number:,} {kind} items" for kind, number in further.items()))
     for path, count in manifest["skipped"].items():
         if count:
             say(f"skipped {count:,} malformed lines of {path}")

@@ -26,7 +26,7 @@ def evaluate_flags(parser: Parser, argv: Sequence[str]) -> None:
     files.add_argument("--corpus", type=Path, default=None, help="corpus folder; by default that of the run")
     files.add_argument("--json", action="store_true", help=ONE_OBJECT)
     files.add_argument(
-        "--details", type=Path, default=None, help="file for the scores of each cloze item, in JSON lines"
+        "--details", type=Path, default=None, help="file for the scores of each item, in JSON lines"
     )
     add_settings(parser, EvaluateSettings, choices={"tasks": task_choices()})
 
@@ -38,12 +38,14 @@ def evaluate(args: Namespace) -> None:
     if args.json:
         print(to_json(found))
         return
+    shown_names = [name for name, value in found.items() if not isinstance(value, dict | list)]
+    wide = max(20, *(len(name) + 1 for name in shown_names)) if shown_names else 0
     for name, value in found.items():
         if not isinstance(value, dict | list):
             shown = "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
             shown += mark_of(name, found)
             note = figure_note(name) if value is not None else None
-            print(f"{name:20}{shown:10}{note}" if note else f"{name:20}{shown}")
+            print(f"{name:{wide}}{shown:10}{note}" if note else f"{name:{wide}}{shown}")
     if any(mark_of(name, found) for name in found):
         print("† the model has read the words that it predicts: compare models by ppl_bound")
 

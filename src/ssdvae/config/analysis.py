@@ -86,3 +86,6 @@ class ReportSettings(Settings):
         1_000, "documents behind the clusters and the transitions between frames, at most", at_least=1
     )
     documents: int = setting(6, "documents to show with their frames", at_least=1)
+    paper: bool = setting(
+        False, "show the paper's figures beside those of the runs: they were measured on other data"
+    )

@@ -116,19 +116,25 @@ class PrepareSettings(ColumnSettings):
         topic="splits",
     )
     cloze_items: int = setting(
-        2_000, "cloze items for validation and for testing, at most; 0 for none", at_least=0, topic="cloze"
+        2_000,
+        "items of each kind (cloze, masked event, order) for validation and for testing, at most; 0 for none",
+        at_least=0,
+        topic="cloze",
     )
     cloze_events: int = setting(
         6,
-        "events of a cloze sequence, the seed event included; shorter documents give no item",
+        "events of a cloze sequence, the seed event included; shorter documents give no cloze item",
         at_least=2,
         topic="cloze",
     )
     cloze_options: int = setting(
-        6, "sequences to choose from in a cloze item, the true one included", at_least=2, topic="cloze"
+        6,
+        "answers to choose from in a cloze or masked-event item, the true one included",
+        at_least=2,
+        topic="cloze",
     )
     cloze_seed: int = setting(
-        1, "random seed that draws the documents and distractors of the cloze items", topic="cloze"
+        1, "random seed that draws the documents and wrong answers of the items", topic="cloze"
     )
 
     @cached_property

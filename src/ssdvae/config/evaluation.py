@@ -37,13 +37,39 @@ class EvaluateSettings(Settings):
         None, "a cloze file in the public <TUP>/<DIST> format, instead of the corpus's own", topic="cloze"
     )
     cloze_seeds: int = setting(
-        5, "seed events of other items that the pmi score averages over", at_least=1, topic="cloze"
+        5, "seed events of other items that pmi scores average over", at_least=1, topic="cloze"
     )
     cloze_frames: Literal["foreseen", "read"] = setting(
         "foreseen",
         "frames in the cloze: foreseen from the seed event alone, as in the paper; or read: inferred from "
         "each option, which is scored by the probability of its words and frames together",
         topic="cloze",
+    )
+    scripts: int = setting(
+        1_000, "scripts to generate, at most: one for each document", at_least=1, topic="generated scripts"
+    )
+    script_reader: str | None = setting(
+        None,
+        "what reads the frames of generated events: whatever `annotate --frames` takes; by default its "
+        "classifier, fitted to the training split",
+        topic="generated scripts",
+    )
+    similarity: Path | None = setting(
+        None,
+        "a file of event pairs, as `subject | verb | object | …`: hard pairs, or pairs with ratings "
+        "(`ssdvae data get` has them)",
+        topic="other sets",
+    )
+    mcnc: Path | None = setting(
+        None,
+        "a file of the multiple-choice narrative cloze (`ssdvae data get` has one)",
+        topic="other sets",
+    )
+    floor_vectors: Path | None = setting(
+        None,
+        "word vectors in GloVe's text format: what their averages get, beside the model (similarity, mcnc, "
+        "masked)",
+        topic="other sets",
     )
     eval_batch: int = setting(EVAL_BATCH, "batch size", at_least=1, topic="computation")
     eval_seed: int = setting(1, "random seed of the sampled frames", at_least=0, topic="computation")

@@ -28,7 +28,9 @@ TRAINED_ALIKE = tuple(
     if name not in ("model", "attention", "observe", "seed", "recipe", "preset")
 )
 MEASURED_ALIKE = tuple(
-    name for name in EvaluateSettings.names() if name not in ("split", "events", "tasks", "cloze")
+    name
+    for name in EvaluateSettings.names()
+    if name not in ("split", "events", "tasks", "cloze", "similarity", "mcnc", "floor_vectors")
 )
 """The settings of `train` and `evaluate` that `reproduce` takes for all its runs: each model takes those that
 it has. The recipe is always ``paper``, and the size that of ``--scale``; what was trained on the first M

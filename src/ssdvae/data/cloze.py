@@ -11,8 +11,6 @@ corpus has slots.
 
 from __future__ import annotations
 
-import hashlib
-import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 
 from ssdvae.config import PrepareSettings
 from ssdvae.data.events import MISSING, SLOTS, Slots, Words, folded
+from ssdvae.data.sample import DocumentSample
 from ssdvae.data.tagged import EVENT_TAG, NULL, split_at, split_events
 from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError, shorten
@@ -147,35 +146,27 @@ def credits(scores: NDArray[np.float64], rounding: float) -> NDArray[np.float64]
 class ClozeBuilder:
     """Makes the items of a split while its documents go by.
 
-    The documents with the largest hash of (seed, id) are chosen, whatever their order, and no others are
-    held in memory. Each is the truth of one item; what follows the first event of others is its distractors.
+    Each document of a sample is the truth of one item; what follows the first event of others is its
+    distractors.
     """
 
     def __init__(self, settings: PrepareSettings) -> None:
         self.settings = settings
-        self._chosen: list[tuple[int, str, Sequel]] = []  # a heap of (hash, id, events)
+        self.sample = DocumentSample(settings.cloze_items, settings.cloze_seed)
 
     def add(self, id: str, events: Sequence[Words]) -> None:
         """A document with its usable events; it is passed over if they are too few or cannot be written."""
         sequence = tuple(events[: self.settings.cloze_events])
-        if len(sequence) < self.settings.cloze_events or not all(writable(w) for e in sequence for w in e):
-            return
-        seeded = repr((self.settings.cloze_seed, id)).encode()
-        rank = int.from_bytes(hashlib.blake2b(seeded, digest_size=8).digest(), "big")
-        self._push((rank, id, sequence))
+        if len(sequence) == self.settings.cloze_events and all(writable(w) for e in sequence for w in e):
+            self.sample.add(id, sequence)
 
     def add_all(self, other: ClozeBuilder) -> None:
         """The documents that another one chose among others of the split."""
-        for candidate in other._chosen:
-            self._push(candidate)
-
-    def _push(self, candidate: tuple[int, str, Sequel]) -> None:
-        push = heapq.heappush if len(self._chosen) < self.settings.cloze_items else heapq.heappushpop
-        push(self._chosen, candidate)
+        self.sample.add_all(other.sample)
 
     def items(self) -> list[ClozeItem]:
         """All items, or none where there are too few different sequels for the options of even one."""
-        chosen = sorted(self._chosen, reverse=True)
+        chosen = self.sample.chosen()
         sequels = list(dict.fromkeys(sequence[1:] for *_, sequence in chosen))
         if len(sequels) < self.settings.cloze_options:
             return []

@@ -4,6 +4,7 @@ train.arrow valid.arrow test.arrow   one row per document (Arrow streams; `datas
                                      and `pyarrow.ipc.open_stream` read them too)
 vocab.json frames.json               words and frames of the training split
 cloze/valid.txt cloze/test.txt       items of the inverse narrative cloze, where documents are long enough
+masked/*.jsonl order/*.jsonl         which event stood here, and which order is the true one: likewise
 manifest.json                        where it came from, counts, settings
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -39,6 +41,34 @@ FORMAT = 2
 SCHEMA = pa.schema([("id", pa.string()), ("tokens", pa.list_(pa.int32())), ("frames", pa.list_(pa.int32()))])
 """One row a document: the words in all slots of its events, and their frames, −1 where there is none."""
 
+ItemKind = Literal["cloze", "masked", "order"]
+
+
+@dataclass(frozen=True)
+class ItemFile:
+    """Where `prepare` writes the items of a kind, what it makes them of, and what to do if there are none."""
+
+    ending: str
+    needs: str
+    hint: str = "prepare again with more documents"
+
+
+ITEMS: dict[ItemKind, ItemFile] = {
+    "cloze": ItemFile(
+        "txt",
+        "--cloze-events events",
+        "prepare again with fewer events or more documents, or name a cloze file of your own",
+    ),
+    "masked": ItemFile("jsonl", "3 events or more"),
+    "order": ItemFile("jsonl", "3 events or more"),
+}
+
+
+def item_file(kind: ItemKind, split: Split) -> str:
+    """The file of a corpus folder that has them."""
+    return f"{kind}/{split}.{ITEMS[kind].ending}"
+
+
 Names = TypeVar("Names", bound=Inventory)
 
 
@@ -62,7 +92,7 @@ def write_manifest(
     words: int,
     frames: int,
     splits: Mapping[Split, Mapping[str, int]],
-    cloze: Mapping[Split, int],
+    items: Mapping[Split, Mapping[ItemKind, int]],
     skipped: Mapping[str, int],
     columns: Columns | None = None,
 ) -> None:
@@ -77,7 +107,7 @@ def write_manifest(
         "words": words,
         "frames": frames,
         "splits": splits,
-        "cloze": cloze,
+        **{str(kind): {split: counts[kind] for split, counts in items.items()} for kind in ITEMS},
         "skipped": skipped,
         "sha256": {name: sha256(path) for name, path in files.items()},
         "bytes": {name: path.stat().st_size for name, path in files.items()},
@@ -178,22 +208,26 @@ class Corpus:
                     "evaluate on the corpus that the model was trained on"
                 )
 
-    def has_cloze(self, split: Split) -> bool:
-        name = self._cloze(split)
+    def has_items(self, kind: ItemKind, split: Split) -> bool:
+        name = item_file(kind, split)
         return name in self.manifest["sha256"] or (self.folder / name).is_file()
 
-    def _cloze(self, split: Split) -> str:
-        return f"cloze/{split}.txt"
+    def items(self, kind: ItemKind, split: Split) -> Path:
+        """The file with the items of a kind, made of a split."""
+        if not self.has_items(kind, split):
+            raise UserError(
+                f"{self.folder} has no {kind} items for the split {split!r}\n"
+                f"`ssdvae prepare` makes them for valid and test from documents with {ITEMS[kind].needs}:\n"
+                f"{ITEMS[kind].hint}"
+            )
+        return self.checked(item_file(kind, split))
+
+    def has_cloze(self, split: Split) -> bool:
+        return self.has_items("cloze", split)
 
     def cloze(self, split: Split) -> Path:
         """The file with the cloze items of a split, for ``read_cloze``."""
-        if not self.has_cloze(split):
-            raise UserError(
-                f"{self.folder} has no cloze items for the split {split!r}\n"
-                "`ssdvae prepare` makes them for valid and test from documents with --cloze-events events:\n"
-                "prepare again with fewer events or more documents, or name a cloze file of your own"
-            )
-        return self.checked(self._cloze(split))
+        return self.items("cloze", split)
 
     def split(self, name: Split) -> Documents:
         if name not in SPLITS:

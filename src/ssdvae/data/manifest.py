@@ -44,7 +44,7 @@ class Splits(TypedDict):
     test: SplitCounts
 
 
-class ClozeCounts(TypedDict):
+class ItemCounts(TypedDict):
     valid: int
     test: int
 
@@ -69,7 +69,9 @@ class _Always(TypedDict):
 class Manifest(_Always, total=False):
     """What stands in a manifest; older ones have no more than the above."""
 
-    cloze: ClozeCounts
+    cloze: ItemCounts
+    masked: ItemCounts
+    order: ItemCounts
     bytes: dict[str, int]
     slots: list[str]
     columns: ColumnsRecord
@@ -117,8 +119,9 @@ def _check_counts(manifest: Manifest) -> None:
     """What is counted is counted from 0."""
     counts: dict[str, Any] = {"words": manifest["words"], "frames": manifest["frames"]}
     counts |= {f"bytes.{name}": count for name, count in manifest.get("bytes", {}).items()}
-    if (cloze := manifest.get("cloze")) is not None:
-        counts |= {f"cloze.{split}": count for split, count in cloze.items() if split in SPLITS}
+    made: Any = {kind: manifest[kind] for kind in ("cloze", "masked", "order") if kind in manifest}
+    for kind, items in made.items():
+        counts |= {f"{kind}.{split}": count for split, count in items.items() if split in SPLITS}
     for split in SPLITS:
         mine: Any = manifest["splits"][split]
         counts |= {

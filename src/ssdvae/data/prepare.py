@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ssdvae.config import SPLITS, PrepareSettings, Split
-from ssdvae.data.cloze import ClozeBuilder, write_cloze
 from ssdvae.data.corpus import SCHEMA, Corpus, write_manifest
 from ssdvae.data.events import Document, Event, Words, folded
+from ssdvae.data.items import ItemBuilder
 from ssdvae.data.source import Found, Source, split_of
 from ssdvae.data.tables import as_documents
 from ssdvae.data.vocabulary import Inventory, Vocabulary
@@ -128,10 +128,7 @@ def prepare(
         with translate_os_errors(out, "write"):
             if not counts["train"]["documents"]:
                 raise UserError("no documents are left for training; is --min-events too high?")
-            cloze = {
-                split: _write_cloze(temporary / "cloze" / f"{split}.txt", builder)
-                for split, builder in builders.items()
-            }
+            items = {split: builder.write(temporary, split) for split, builder in builders.items()}
             write_manifest(
                 temporary,
                 sources=hashes,
@@ -139,7 +136,7 @@ def prepare(
                 words=len(vocabulary),
                 frames=len(frames),
                 splits=counts,
-                cloze=cloze,
+                items=items,
                 skipped={**passes.skipped, **given.skipped},
                 columns=given.columns,
             )
@@ -216,7 +213,7 @@ class _EncodedSplit:
         self.tokens: list[int] = []
         self.frames: list[int] = []
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
-        self.cloze = None if split == "train" else ClozeBuilder(settings)
+        self.items = None if split == "train" else ItemBuilder(settings)
 
     def add(self, document: Document, vocabulary: Vocabulary, frames: Inventory) -> None:
         counts, settings = self.counts, self.settings
@@ -228,9 +225,9 @@ class _EncodedSplit:
         if len(events) < settings.min_events:
             counts["too_short"] += 1
             return
-        if self.cloze is not None:
+        if self.items is not None:
             sequence = usable[: settings.cloze_events]
-            self.cloze.add(document.id, [words_of(event, settings) for event in sequence])
+            self.items.add(document.id, [words_of(event, settings) for event in sequence])
         words = vocabulary.word_ids(_words(events, settings))
         known = [frames.id(event.frame) for event in events]
         self.ids.append(document.id)
@@ -257,7 +254,7 @@ class _EncodedSplit:
         return pa.record_batch(columns, schema=SCHEMA)
 
 
-Encoded = tuple[pa.RecordBatch, "Counter[str]", ClozeBuilder | None]
+Encoded = tuple[pa.RecordBatch, "Counter[str]", ItemBuilder | None]
 
 
 def _encode_documents(
@@ -268,7 +265,7 @@ def _encode_documents(
         if split not in numbers:
             numbers[split] = _EncodedSplit(split, settings)
         numbers[split].add(document, vocabulary, frames)
-    return {split: (some.rows(), some.counts, some.cloze) for split, some in numbers.items()}
+    return {split: (some.rows(), some.counts, some.items) for split, some in numbers.items()}
 
 
 class _SplitFile:
@@ -300,30 +297,21 @@ class _SplitFile:
 
 def _write_splits(
     passes: _Passes, folder: Path, settings: PrepareSettings, vocabulary: Vocabulary, frames: Inventory
-) -> tuple[dict[Split, dict[str, int]], dict[Split, ClozeBuilder]]:
-    """All documents, each file read once; returns the counts and the cloze candidates of each split."""
+) -> tuple[dict[Split, dict[str, int]], dict[Split, ItemBuilder]]:
+    """All documents, each file read once; returns the counts and what may be asked of each split."""
     counts: dict[Split, Counter[str]] = {split: Counter(dict.fromkeys(COUNTS, 0)) for split in SPLITS}
-    builders: dict[Split, ClozeBuilder] = {s: ClozeBuilder(settings) for s in SPLITS if s != "train"}
+    builders: dict[Split, ItemBuilder] = {s: ItemBuilder(settings) for s in SPLITS if s != "train"}
     work = partial(_encode_documents, settings=settings, vocabulary=vocabulary, frames=frames)
     with ExitStack() as stack:
         files = {split: _SplitFile(folder / f"{split}.arrow", stack) for split in SPLITS}
         for path in dict.fromkeys(passes.source.path(split) for split in SPLITS):
             for part in passes.map_documents(path, "writing", work):
-                for split, (rows, counted, cloze) in part.items():
+                for split, (rows, counted, items) in part.items():
                     files[split].write(rows)
                     counts[split].update(counted)
-                    if cloze is not None:
-                        builders[split].add_all(cloze)
+                    if items is not None:
+                        builders[split].add_all(items)
         for file in files.values():
             file.finish()
     found = {split: {**counts[split], "longest": files[split].longest} for split in SPLITS}
     return found, builders
-
-
-def _write_cloze(path: Path, builder: ClozeBuilder) -> int:
-    """Write the cloze items of a split, if it has any; returns how many."""
-    items = builder.items()
-    if items:
-        path.parent.mkdir(exist_ok=True)
-        write_cloze(path, items)
-    return len(items)

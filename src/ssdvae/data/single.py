@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ssdvae.config import SPLITS, PrepareSettings, Split
-from ssdvae.data.corpus import SCHEMA, Corpus, write_manifest
+from ssdvae.data.corpus import ITEMS, SCHEMA, Corpus, write_manifest
 from ssdvae.errors import UserError
 from ssdvae.files import new_folder, translate_os_errors
 
@@ -39,7 +39,7 @@ def single_events(corpus: Corpus, out: Path) -> Corpus:
             words=corpus.manifest["words"],
             frames=corpus.manifest["frames"],
             splits=counts,
-            cloze={"valid": 0, "test": 0},
+            items={split: dict.fromkeys(ITEMS, 0) for split in ("valid", "test")},
             skipped={},
             columns=corpus.columns,
         )

@@ -21,20 +21,13 @@ from torch import Tensor
 
 from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch, Noise, generator, in_order
-from ssdvae.data.cloze import ClozeTask, credits
+from ssdvae.data.cloze import ClozeTask
 from ssdvae.errors import UserError
+from ssdvae.evaluation.options import Array, OptionScores, log_mean
 from ssdvae.models.base import EventModel
 from ssdvae.models.latent import probabilities
 from ssdvae.models.plan import PlanRequest
 from ssdvae.progress import Advance, no_advance
-
-ROUNDING = 1e-6
-"""Below this, two log-probabilities of a network are the same."""
-
-RESAMPLES = 2000
-"""Draws of the items behind an interval."""
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -45,45 +38,16 @@ class ClozeScores:
     pmi: Array  # N O
     unknown_words: float  # share
 
+    @property
+    def _options(self) -> OptionScores:
+        return OptionScores("cloze", {"nll": self.nll, "pmi": self.pmi})
+
     def summary(self, seed: int) -> dict[str, Any]:
-        figures: dict[str, Any] = {}
-        for name in ("nll", "pmi"):
-            credit = credits(getattr(self, name), ROUNDING)
-            low, high = interval(credit, seed)
-            figures |= {
-                f"cloze_{name}": float(credit.mean()),
-                f"cloze_{name}_low": low,
-                f"cloze_{name}_high": high,
-            }
-        items, options = self.nll.shape
-        return {
-            **figures,
-            "cloze_chance": 1 / options,
-            "cloze_items": items,
-            "cloze_unknown_words": self.unknown_words,
-        }
+        return {**self._options.figures(seed), "cloze_unknown_words": self.unknown_words}
 
     def details(self) -> list[dict[str, Any]]:
         """One record for each item."""
-        by_nll, by_pmi = credits(self.nll, ROUNDING), credits(self.pmi, ROUNDING)
-        return [
-            {
-                "item": item + 1,
-                "nll": self.nll[item].tolist(),
-                "pmi": self.pmi[item].tolist(),
-                "credit": {"nll": float(by_nll[item]), "pmi": float(by_pmi[item])},
-            }
-            for item in range(len(self.nll))
-        ]
-
-
-def interval(credit: Array, seed: int) -> tuple[float, float]:
-    """The 95 % bootstrap interval of the mean."""
-    # Few different values: it is enough to draw how often each comes.
-    values, counts = np.unique(credit, return_counts=True)
-    drawn = np.random.default_rng(seed).multinomial(len(credit), counts / len(credit), RESAMPLES)
-    low, high = np.quantile(drawn @ values / len(credit), [0.025, 0.975])
-    return float(low), float(high)
+        return self._options.details()
 
 
 @torch.no_grad()
@@ -113,7 +77,8 @@ def score_cloze(
             # One seed for a whole batch of continuations.
             alone[rows, column] = _log_probs(model, task.seeds[[other]], sequels[None, rows], settings)[0]
     model.train(training)
-    marginal = _log_mean(alone[place], others == np.arange(items)[:, None, None])
+    # An item's own seed is no other.
+    marginal = log_mean(alone[place], others == np.arange(items)[:, None, None])
     return ClozeScores(given, given - marginal, task.unknown_words / task.words)
 
 
@@ -123,14 +88,6 @@ def _other_seeds(items: int, settings: EvaluateSettings) -> NDArray[np.int64]:
         raise UserError("a cloze file needs at least 2 items: pmi compares with the seeds of others")
     draw = torch.randperm(items, generator=generator(settings.eval_seed, "cloze seeds"))
     return draw[: max(2, settings.cloze_seeds)].numpy()
-
-
-def _log_mean(log_probs: Array, left_out: NDArray[np.bool_]) -> Array:
-    """log of the mean probability over the last axis; an item's own seed is no other."""
-    kept = np.where(left_out, -np.inf, log_probs)
-    top = kept.max(-1, keepdims=True)
-    total = np.exp(kept - top).sum(-1)
-    return np.asarray(top[..., 0] + np.log(total / (~left_out).sum(-1)))
 
 
 def _log_probs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
@@ -32,9 +32,11 @@ class Spread:
         """That of a sample; a single run has none."""
         return stdev(self.values) if len(self.values) > 1 else None
 
-    def text(self, figure: Figure) -> str:
-        spread = "" if self.deviation is None else f" ± {figure.text(self.deviation)}"
-        return f"{figure.text(self.mean)}{spread}{self.mark}"
+    def text(self, figure: Figure, shown: Callable[[float], str] | None = None) -> str:
+        """As a table shows it, or as ``shown`` does."""
+        shown = shown or figure.text
+        spread = "" if self.deviation is None else f" ± {shown(self.deviation)}"
+        return f"{shown(self.mean)}{spread}{self.mark}"
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,9 @@ class Row:
     def runs(self) -> int:
         return max(map(len, self.values.values()), default=0)
 
-    def cell(self, figure: Figure) -> str:
+    def cell(self, figure: Figure, shown: Callable[[float], str] | None = None) -> str:
         values = self.values.get(figure.name, [])
-        return Spread(tuple(values), self.marks[figure.name]).text(figure) if values else "–"
+        return Spread(tuple(values), self.marks[figure.name]).text(figure, shown) if values else "–"
 
 
 def summarize(folders: Sequence[Path]) -> list[Row]:

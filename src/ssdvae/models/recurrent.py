@@ -59,12 +59,33 @@ class Bidirectional(nn.Module):
         if bool(mask.all()):
             states, _ = self.gru(sequence)
         else:
-            # Packed, because the backward direction must not start in the padding.
-            lengths = 5 * mask.sum(1).cpu()
-            packed = pack_padded_sequence(sequence, lengths, batch_first=True, enforce_sorted=False)
-            states, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=5 * M)
+            states = self._padded(sequence, mask.repeat_interleave(inputs.shape[2], dim=1))
         words: Tensor = states.view(B, M, 5, -1)[:, :, 1:].flatten(1, 2)
         return words
+
+    def _padded(
+        self, sequence: Float[Tensor, "B T d"], present: Bool[Tensor, "B T"]
+    ) -> Float[Tensor, "B T h"]:
+        """The backward direction starts at the end of each document; states are 0 in the padding.
+
+        Documents are turned round, each by itself. Packing them does the same, but on a processor the
+        gradient of each packed step fills a tensor as large as all steps: quadratic in the length.
+        """
+        if sequence.is_cuda:
+            lengths = present.sum(1).cpu()
+            packed = pack_padded_sequence(sequence, lengths, batch_first=True, enforce_sorted=False)
+            return pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=len(present[0]))[0]
+        place = torch.arange(present.shape[1], device=present.device).expand_as(present)
+        turned = (present.sum(1, keepdim=True) - 1 - place).where(present, place)[..., None]
+        states = sequence.masked_fill(~present[..., None], 0)
+        start = sequence.new_zeros(1, len(sequence), self.gru.hidden_size)
+        weights = self.gru.all_weights  # of both directions by turns
+        for ahead, back in zip(weights[::2], weights[1::2], strict=True):
+            forwards = torch.gru(states, start, tuple(ahead), True, 1, 0.0, False, False, True)[0]
+            reverse = states.gather(1, turned.expand_as(states))
+            backwards = torch.gru(reverse, start, tuple(back), True, 1, 0.0, False, False, True)[0]
+            states = torch.cat([forwards, backwards.gather(1, turned.expand_as(backwards))], dim=-1)
+        return states.masked_fill(~present[..., None], 0)
 
     def flops(self, documents: int, events: int) -> int:
         return gru_flops(self.gru, 5 * events * documents)

@@ -70,11 +70,13 @@ def ssdvae_single_row(observe: float) -> Configuration:
 def tables() -> dict[str, Task | None]:
     """The tables, and the task that is measured for each.
 
-    Every task has a table of its own name. The ablation is a second table of perplexities, and the learning
-    curves are there after training.
+    Every task that is reproduced has a table of its own name. The ablation is a second table of perplexities,
+    and the learning curves are there after training.
     """
     tasks: dict[str, Task | None] = {}
     for name, task in TASKS.items():
+        if not task.reproduced:
+            continue
         tasks |= {name: task, **{table: task for table, of in FURTHER.items() if of == name}}
     return {**tasks, CURVES: None}
 

@@ -31,10 +31,10 @@ from ssdvae.paper.sweep import environments, exclusive_lock, sweep
 from ssdvae.paper.tables import Context, all_tables
 from ssdvae.progress import SILENT, Progress
 from ssdvae.report.figures import learning_curves
-from ssdvae.report.html import join
-from ssdvae.report.overview import data_table, runs_table
-from ssdvae.report.page import Section, write_page
+from ssdvae.report.html import Section, join
+from ssdvae.report.page import write_page
 from ssdvae.report.runs import read_runs
+from ssdvae.report.setup import data_table, runs_table
 from ssdvae.runs import Run
 
 log = logging.getLogger(__name__)
@@ -227,13 +227,14 @@ class _Outcome:
 
     def write_page(self, result: Reproduced) -> None:
         """The same tables as a page, with the runs and one curve for each row."""
-        sections: list[Section] = [(table.name, table.title, html(table)) for table in result.tables]
+        sections = [Section(table.name, table.title, html(table)) for table in result.tables]
         made = {cell: job.run for cell, job in self.jobs.items() if Run(job.run).state().finished}
         if made:
             first = [run for cell, run in made.items() if cell.seed == 1 and not cell.row.single]
             runs = read_runs(list(made.values()))
             if first:
-                sections.append(("learning", "Learning curves, seed 1", learning_curves(read_runs(first))))
-            sections.append(("runs", "Runs and data", join([data_table(runs), runs_table(runs)])))
+                curves = learning_curves(read_runs(first))
+                sections.append(Section("learning", "Learning curves, seed 1", curves))
+            sections.append(Section("runs", "Runs and data", join([data_table(runs), runs_table(runs)])))
         lead = f"The tables of {SOURCE}, and what our runs say of its claims. {self.context.setup}"
         write_page(self.out / "report.html", "The paper, run anew", lead, sections)

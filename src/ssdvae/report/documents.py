@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ssdvae.analysis.explain import Explanation
 from ssdvae.answers.generate import Script, generate
 from ssdvae.answers.infer import InferredDocument, InferredEvent, infer_documents
 from ssdvae.config import GenerateSettings
@@ -12,9 +16,27 @@ from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.evaluation.attention import AttentionSummary
 from ssdvae.models.base import EventModel
-from ssdvae.report.html import Html, breakable, join, tag
+from ssdvae.report.html import Html, breakable, join, percent, tag
 
 SEEDS, SCRIPTS = 3, 2
+
+OPEN = 12
+"""Events of a document that are seen at once; the others are a click away."""
+
+DOUBT = 0.05
+"""A second frame is named if it is at least so probable."""
+
+
+def legible(corpus: Corpus, documents: Documents, count: int) -> NDArray[np.int64]:
+    """The documents that are best read: several events, and few words that the corpus does not know.
+
+    What the model makes of them plays no part. They keep their order.
+    """
+    unknown = np.array(
+        [(documents.tokens[part] == corpus.vocabulary.unknown).mean() for part in documents.parts()]
+    )
+    alone = documents.lengths < 2
+    return np.sort(np.lexsort((np.arange(len(documents)), unknown, alone))[:count])
 
 
 def to_documents(corpus: Corpus, documents: Documents) -> list[Document]:
@@ -30,17 +52,24 @@ def to_documents(corpus: Corpus, documents: Documents) -> list[Document]:
     ]
 
 
-def timelines(model: EventModel, attention: AttentionSummary | None, shown: Sequence[Document]) -> Html:
+def readings(model: EventModel, explanation: Explanation, shown: Sequence[Document]) -> Html:
     """Some documents with their frames; the sentence about attention is over all that are looked at."""
     read = list(infer_documents(model, shown, lowercase=False))
     return join(
         [
             tag(
                 "p",
-                "The frame inferred for each event, and its probability; no frame was given. ✓ is right, "
-                f"✗ is wrong, and neither stands where the frame is not known.{_sentence(attention)}",
+                f"Each row is an event ({', '.join(model.slots)}), and beside it the frame that the model "
+                "infers, with its probability. No frame was given to it; where one is known, ✓ is right and "
+                "✗ is wrong.",
             ),
-            *map(_timeline, read),
+            *map(reading, read),
+            tag(
+                "p",
+                f"{_sentence(explanation.attention)}Shown are the documents with the fewest unknown words; "
+                "what the model makes of them played no part.",
+                class_="note",
+            ),
         ]
     )
 
@@ -49,59 +78,87 @@ def _sentence(attention: AttentionSummary | None) -> str:
     """Where frames look, in words; nothing for a model that infers frames without attention."""
     if attention is None:
         return ""
-    look = attention.overall()
+    look, head = attention.overall(), attention.slots[0]
     return (
-        " The shade of a word is the attention that the frame of its event pays to it; point at a frame, or "
+        "The shade of a word is the attention that the frame of its event pays to it; point at a frame, or "
         "tab to it, to see where it looked in the whole document. Over all documents that were looked at, "
-        f"{look.own['verb']:.0%} of the attention goes to the event's own verb and {look.own_event:.0%} to "
-        f"the event; its entropy is {look.entropy:.2f} of at most {look.most_entropy:.2f} nats."
+        f"{percent(look.own[head])} of the attention goes to the event's own {head} and "
+        f"{percent(look.own_event)} to the event. "
     )
 
 
-def _timeline(document: InferredDocument) -> Html:
+def reading(document: InferredDocument) -> Html:
+    """A document, one event a row, and above it what it is about."""
     width = len(document.slots)
     words = [word for inferred in document.events for word in inferred.event.padded(width)]
     items = [_item(inferred, place, words, width) for place, inferred in enumerate(document.events)]
+    rest = None
+    if len(items) > OPEN:
+        more = tag("ol", *items[OPEN:], class_="events", start=OPEN + 1)
+        rest = tag("details", tag("summary", f"and {len(items) - OPEN} more events"), more)
     return tag(
         "article",
-        tag("h5", document.id),
-        tag("ol", *items, class_="timeline"),
+        tag("p", document.id, class_="name"),
+        tag("ol", *items[:OPEN], class_="events"),
+        rest,
         class_="document",
         aria_label=f"Document {document.id}",
     )
 
 
 def _item(inferred: InferredEvent, place: int, words: Sequence[str], width: int) -> Html:
-    """An event below its frame."""
+    """An event beside its frame."""
     known, attention = inferred.gold, inferred.attention
     state = None if known is None else "right" if known == inferred.frame else "wrong"
-    sure = f"{inferred.probability:.0%}"
+    sure = percent(inferred.probability)
     spoken = ", ".join(filter(None, (inferred.frame, sure, state)))
     if attention is not None:
         most = sorted(zip(attention, words, strict=True), key=lambda pair: -pair[0])[:3]
-        spoken += "; looked at " + ", ".join(f"{word} {share:.0%}" for share, word in most)
+        spoken += "; looked at " + ", ".join(f"{_slot(word)} {percent(share)}" for share, word in most)
     frame = tag(
         "button" if attention else "div",
-        breakable(inferred.frame),
+        tag("span", breakable(inferred.frame)),
         tag("small", " " + sure + {"right": " ✓", "wrong": " ✗", None: ""}[state]),
         class_="frame",
         type="button" if attention else None,
         aria_label=spoken if attention else None,
+        style=f"--sure:{inferred.probability:.3f}",
         data_attention=attention and " ".join(f"{share:.3f}" for share in attention),
     )
-    correction = tag("p", "known: ", breakable(known), class_="known") if known and state == "wrong" else None
     own = slice(width * place, width * (place + 1))
     shares = attention[own] if attention else (None,) * width
-    text = [
-        tag(
-            "span",
-            _slot(word),
-            class_="empty" if word == MISSING else None,
-            style=None if share is None else f"--share:{share:.3f}",
-        )
-        for word, share in zip(words[own], shares, strict=True)
-    ]
-    return tag("li", frame, correction, tag("p", Html(" ").join(text), class_="words"), class_=state)
+    return tag(
+        "li",
+        tag("p", Html(" ").join(map(_word, words[own], shares)), class_="words"),
+        tag("div", frame, _doubt(inferred), _known(known, state), class_="belief"),
+        class_=state,
+    )
+
+
+def _word(word: str, share: float | None) -> Html:
+    return tag(
+        "span",
+        _slot(word),
+        class_="empty" if word == MISSING else None,
+        style=None if share is None else f"--share:{share:.3f}",
+    )
+
+
+def _doubt(inferred: InferredEvent) -> Html | None:
+    """What else it may be."""
+    if inferred.runner_up is None or inferred.runner_up_probability < DOUBT:
+        return None
+    return tag(
+        "span",
+        "or ",
+        breakable(inferred.runner_up),
+        f" {percent(inferred.runner_up_probability)}",
+        class_="doubt",
+    )
+
+
+def _known(frame: str | None, state: str | None) -> Html | None:
+    return tag("span", "known: ", breakable(frame), class_="known") if frame and state == "wrong" else None
 
 
 def _slot(word: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 
 VOID = {"input", "meta", "br"}
@@ -14,6 +15,16 @@ class Html(str):
     def join(self, parts: Iterable[str]) -> Html:
         """The parts, which must be markup too, with this between them."""
         return Html(str.join(self, parts))
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page with a name."""
+
+    id: str
+    title: str
+    content: Html
+    short: str | None = None  # its name where there is little room
 
 
 def tag(name: str, /, *children: str | None, **attributes: object) -> Html:
@@ -46,9 +57,27 @@ def breakable(name: str) -> Html:
     return Html("_<wbr>").join(map(escape, name.split("_")))
 
 
+def percent(share: float) -> str:
+    """A share as people read it; one that is not quite nothing or all does not look so."""
+    text = "<1" if 0 < share < 0.005 else ">99" if 0.995 <= share < 1 else f"{100 * share:.0f}"
+    return f"{text}\N{NO-BREAK SPACE}%"
+
+
 def _shown(value: object) -> str:
     """Places in a picture need no more than a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def searchable(caption: str, id: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
+    """A long table of words, and a box to look for a row; where there is none, the page says so."""
+    box = tag("input", type="search", data_filter=id, autocomplete="off", aria_controls=id)
+    return join(
+        [
+            tag("label", f"Find a {head[0]}, or what stands beside it", box, class_="filter"),
+            tag("p", class_="absent", role="status", data_nothing=id, hidden=True),
+            table(caption, head, rows, names=len(head), id=id),
+        ]
+    )
 
 
 def table(

@@ -1,10 +1,13 @@
-"""The page: one file that needs nothing else, and asks nothing of the network."""
+"""The page: one file that needs nothing else, and asks nothing of the network.
+
+First what the models found, then how good they are, then how they were made.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -14,10 +17,11 @@ from ssdvae.evaluation.published import Published
 from ssdvae.files import atomic_write
 from ssdvae.progress import Advance, no_advance
 from ssdvae.report.figures import calibration, latent_use, learning_curves
-from ssdvae.report.html import Html, join, tag
-from ssdvae.report.learned import learned_sections
-from ssdvae.report.overview import data_table, results, runs_table, settings_table, tiles
+from ssdvae.report.found import found_in
+from ssdvae.report.html import Html, Section, join, tag
 from ssdvae.report.runs import Reported, read_runs
+from ssdvae.report.scores import results, tiles
+from ssdvae.report.setup import data_table, runs_table, settings_table
 
 
 def write_report(
@@ -26,33 +30,46 @@ def write_report(
     settings: ReportSettings,
     advance: Advance = no_advance,
     published: Published | None = None,
+    best: Mapping[str, float] | None = None,
 ) -> Path:
-    """Write the page about some runs, their scores beside published ones."""
+    """Write the page about some runs.
+
+    Their scores stand beside published ones, and beside the best that any model could have (by the names of
+    the figures), where these are given.
+    """
     runs = read_runs(folders)
-    sections = [
-        (
-            "runs",
-            "Runs and data",
-            join([tiles(runs, settings.split), data_table(runs), runs_table(runs), settings_table(runs)]),
-        ),
-        ("curves", "Learning curves", learning_curves(runs)),
-        ("results", "Results", join(results(runs, published))),
-        ("calibration", "Calibration", calibration(runs, settings.split)),
-        ("latent", "Use of the latent variables", latent_use(runs, settings.split)),
-    ]
-    looks = []
+    found = []
     for number, run in enumerate(runs):
-        content = join(learned_sections(run, settings, f"run-{number}"))
-        # Closed but for the first: each is as long as all that stands before them.
-        name = tag("summary", tag("h3", f"{run.name}, {run.settings.model}"))
-        looks.append(tag("details", name, content, open=number == 0, class_="run"))
+        found.append((run, list(found_in(run, settings, f"run-{number}"))))
         advance(1)
-    sections.append(("inside", "Inside the models", join(looks)))
+    scores = [
+        tiles(runs, settings.split, best or {}),
+        *results(runs, published, best or {}),
+        tag("h3", "Calibration"),
+        calibration(runs, settings.split),
+        tag("h3", "Use of the latent variables"),
+        latent_use(runs, settings.split),
+    ]
+    made = [learning_curves(runs), runs_table(runs), data_table(runs), settings_table(runs)]
+    sections = [
+        *found_sections(found),
+        Section("scores", "How good it is" if len(runs) == 1 else "How good they are", join(scores)),
+        Section("setup", "Curves and settings", join(made)),
+    ]
     return write_page(out, title(runs), lead(runs), sections)
 
 
-Section = tuple[str, str, Html]
-"""Its id, its title and what is in it."""
+def found_sections(found: Sequence[tuple[Reported, Sequence[Section]]]) -> list[Section]:
+    """What one model found as sections of their own, what several found as one."""
+    if len(found) == 1:
+        return list(found[0][1])
+    looks = []
+    for number, (run, parts) in enumerate(found):
+        name = tag("summary", tag("h3", f"{run.name}, {run.settings.model}"))
+        content = join(join([tag("h4", part.title), part.content]) for part in parts)
+        # Closed but for the first: each is as long as all that stands after them.
+        looks.append(tag("details", name, content, open=number == 0, class_="run"))
+    return [Section("found", "What they found", join(looks))]
 
 
 def write_page(out: Path, title: str, lead: str, sections: Sequence[Section]) -> Path:
@@ -63,27 +80,28 @@ def write_page(out: Path, title: str, lead: str, sections: Sequence[Section]) ->
 
 
 def title(runs: Sequence[Reported]) -> str:
-    return f"One run of {runs[0].settings.model}" if len(runs) == 1 else f"{len(runs)} runs side by side"
+    return "What the model found" if len(runs) == 1 else f"What {len(runs)} models found"
 
 
 def lead(runs: Sequence[Reported]) -> str:
-    models = ", ".join(dict.fromkeys(run.settings.model for run in runs))
+    """Which runs, and on what they were trained."""
+    names = ", ".join(f"{run.name} ({run.settings.model})" for run in runs)
     corpora = {run.corpus.fingerprint: run.corpus for run in runs if run.corpus is not None}
     data = " and ".join(
-        f"{corpus.folder.name} ({corpus.manifest['splits']['train']['documents']:,} training documents, "
+        f"{corpus.folder.name} ({corpus.manifest['splits']['train']['documents']:,} documents, "
         f"{corpus.manifest['words']:,} words, {corpus.manifest['frames']:,} frames)"
         for corpus in corpora.values()
     )
-    return f"Models of event sequences with partly observed semantic frames: {models}" + (
-        f", trained on {data}." if data else "."
-    )
+    return f"{names}, trained on {data}." if data else f"{names}."
+
+
+def asset(name: str) -> str:
+    """A file beside this one that goes into the page as it is."""
+    return (resources.files(__package__) / name).read_text(encoding="utf-8")
 
 
 def page(title: str, lead: str, sections: Sequence[Section]) -> str:
-    style, script = (
-        (resources.files(__package__) / name).read_text(encoding="utf-8")
-        for name in ("style.css", "script.js")
-    )
+    style, script = asset("style.css"), asset("script.js")
     # Nothing is loaded, and no script runs but the one whose fingerprint is named here.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
@@ -97,7 +115,7 @@ def page(title: str, lead: str, sections: Sequence[Section]) -> str:
     )
     contents = tag(
         "nav",
-        tag("ul", *(tag("li", tag("a", name, href=f"#{id}")) for id, name, _ in sections)),
+        tag("ul", *(tag("li", tag("a", s.short or s.title, href=f"#{s.id}")) for s in sections)),
         aria_label="Sections",
     )
     body = tag(
@@ -105,23 +123,20 @@ def page(title: str, lead: str, sections: Sequence[Section]) -> str:
         tag("a", "Skip to the content", href="#main", class_="skip"),
         tag("header", tag("h1", title), tag("p", lead, class_="lead")),
         contents,
-        tag(
-            "main",
-            *(
-                tag(
-                    "section",
-                    tag("h2", name, id=f"{id}-title"),
-                    content,
-                    id=id,
-                    aria_labelledby=f"{id}-title",
-                )
-                for id, name, content in sections
-            ),
-            id="main",
-            tabindex="-1",
-        ),
+        tag("main", *map(_section, sections), id="main", tabindex="-1"),
         tag("footer", tag("p", f"Made by ssdvae {__version__}. This file needs no network.")),
         tag("div", id="tip", role="status", hidden=True),
         tag("script", Html(script)),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _section(section: Section) -> Html:
+    name = f"{section.id}-title"
+    return tag(
+        "section",
+        tag("h2", section.title, id=name),
+        section.content,
+        id=section.id,
+        aria_labelledby=name,
+    )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ssdvae.config import Split, TrainSettings
 from ssdvae.data.corpus import Corpus
@@ -78,3 +79,12 @@ def short_names(folders: Sequence[Path]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     return [str(folder) for folder in folders]
+
+
+def setting_text(value: Any) -> str:
+    """A setting as a reader wants it: of a path, the name."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value.name if isinstance(value, Path) else str(value)

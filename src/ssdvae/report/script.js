@@ -73,10 +73,14 @@ all(".document").forEach((text) => {
   frames.forEach((frame) => both(frame, () => show(frame), () => show(focused())));
 });
 
-// Rows that hold what is typed.
+// Rows that hold what is typed; where there are none, a sentence says so.
 all("input[data-filter]").forEach((input) => input.addEventListener("input", () => {
-  const wanted = input.value.trim().toLowerCase();
-  all("tbody tr", document.getElementById(input.dataset.filter)).forEach((row) => {
-    row.hidden = !row.textContent.toLowerCase().includes(wanted);
-  });
+  const wanted = input.value.trim().toLowerCase(), table = document.getElementById(input.dataset.filter);
+  const rows = all("tbody tr", table);
+  rows.forEach((row) => { row.hidden = !row.textContent.toLowerCase().includes(wanted); });
+  const none = rows.every((row) => row.hidden);
+  const nothing = document.querySelector(`[data-nothing="${input.dataset.filter}"]`);
+  nothing.textContent = none ? `Nothing here has “${input.value.trim()}”.` : "";
+  nothing.hidden = !none;
+  table.hidden = none;
 }));

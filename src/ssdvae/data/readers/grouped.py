@@ -1,7 +1,7 @@
 """Rows to documents: grouped by case and sorted by time, in a memory that does not grow with the file.
 
-Rows are read once, with every mistake told by its line, and put into a database on disk. DuckDB sorts them
-there, and holds no more than `SSDVAE_SORT_MEMORY`.
+Rows are read once, with every mistake told by its line, and given to DuckDB, which sorts them, and puts on
+disk what is more than `SSDVAE_SORT_MEMORY`.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def grouped(
     """The rows of a file, read and ready to be sorted.
 
     ``asked`` is whether somebody asked for these columns, or they are those of an older table. ``binned`` are
-    the columns of numbers, and ``counts`` says of which cases their quantiles are taken. The database is in
-    ``folder``, or where temporary files are.
+    the columns of numbers, and ``counts`` says of which cases their quantiles are taken. What does
+    not fit into memory is put into ``folder``, or where temporary files are.
     """
     with (
         tempfile.TemporaryDirectory(prefix="ssdvae-", dir=folder) as temporary,
@@ -82,7 +82,7 @@ def _database(folder: Path) -> Iterator[Any]:
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
     }
-    with duckdb.connect(str(folder / "rows.duckdb"), config=limits) as database:
+    with duckdb.connect(":memory:", config=limits) as database:
         yield database
 
 

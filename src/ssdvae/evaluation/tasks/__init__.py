@@ -13,9 +13,27 @@ from ssdvae.evaluation.tasks.attention import ATTENTION_TASK
 from ssdvae.evaluation.tasks.base import Figure, Task
 from ssdvae.evaluation.tasks.cloze import CLOZE
 from ssdvae.evaluation.tasks.frames import FRAME_PREDICTION
+from ssdvae.evaluation.tasks.masked import MASKED
+from ssdvae.evaluation.tasks.mcnc import MCNC
+from ssdvae.evaluation.tasks.order import ORDER
 from ssdvae.evaluation.tasks.perplexity import PERPLEXITY
+from ssdvae.evaluation.tasks.scripts import SCRIPTS
+from ssdvae.evaluation.tasks.similarity import SIMILARITY
 
-TASKS: dict[str, Task] = {task.name: task for task in (PERPLEXITY, FRAME_PREDICTION, CLOZE, ATTENTION_TASK)}
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        PERPLEXITY,
+        FRAME_PREDICTION,
+        CLOZE,
+        MCNC,
+        SIMILARITY,
+        MASKED,
+        ORDER,
+        ATTENTION_TASK,
+        SCRIPTS,
+    )
+}
 
 
 def find_task(name: str) -> Task:

@@ -15,12 +15,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ssdvae.config import EvaluateSettings
+from ssdvae.errors import UserError
+from ssdvae.files import sha256
 
 if TYPE_CHECKING:
     from ssdvae.data.batches import Batch
-    from ssdvae.data.corpus import Corpus
+    from ssdvae.data.corpus import Corpus, ItemKind
     from ssdvae.evaluation.measure import Evaluation
     from ssdvae.models.base import Beliefs, EventModel
+
+
+@dataclass(frozen=True)
+class Floor:
+    """Another score of the same measurement, that a figure is to be held against."""
+
+    score: str
+    title: str
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,7 @@ class Figure:
     paper: str | None = None  # the paper's table that has it
     compared: bool = True  # whether `reproduce` has a column for it
     headline: str | None = None  # its name at the top of the page; None for a figure that is not shown there
+    floor: Floor | None = None  # what no model is needed for
     note: str | None = None  # what it says, in a few words
     marked_by: str | None = None  # the score that tells, by 1, that the figure is to be marked
 
@@ -48,7 +59,7 @@ class Figure:
 
     def headline_text(self, value: float) -> str:
         """As it is shown by itself."""
-        return f"{value:.1%}" if self.share else self.text(value)
+        return f"{100 * value:.1f}\N{NO-BREAK SPACE}%" if self.share else self.text(value)
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,7 @@ class Need:
 
 
 WORDS = Need("probabilities of words", lambda model: model.decoder is not None)
+LIKELIHOOD = Need("likelihood of whole documents", lambda model: model.has_bound)
 FRAMES = Need("inferred frames", lambda model: model.infers_frames)
 ATTENTION = Need("attention over words", lambda model: model.infers_with_attention)
 
@@ -96,6 +108,23 @@ def split_data(corpus: Corpus, settings: EvaluateSettings) -> Data:
     return Data(name, corpus.manifest["sha256"][file], corpus.folder / file)
 
 
+def file_data(task: str, path: Path | None, settings: EvaluateSettings) -> Data | None:
+    """A file that a setting names; None without one, and an error if nothing else is to be measured."""
+    if path is None:
+        if settings.task_names == (task,):
+            raise UserError(f"{task} is measured on a file: name it by --{task}; `ssdvae data get` has some")
+        return None
+    return Data(str(path), sha256(path), path)
+
+
+def item_data(kind: ItemKind, corpus: Corpus, settings: EvaluateSettings) -> Data | None:
+    """The items that `prepare` made of the split; None without, or an error if nothing else is measured."""
+    if not corpus.has_items(kind, settings.split) and settings.task_names != (kind,):
+        return None
+    path = corpus.items(kind, settings.split)
+    return Data(str(settings.split), sha256(path), path)
+
+
 @dataclass(frozen=True)
 class Task:
     """One thing that is measured of a model.
@@ -120,6 +149,7 @@ class Task:
     scores_words: bool = field(default=False, kw_only=True)
     has_details: bool = field(default=False, kw_only=True)  # whether its results have one record an item
     takes_cloze_files: bool = field(default=False, kw_only=True)  # measured on --cloze files, too
+    reproduced: bool = field(default=True, kw_only=True)  # whether `reproduce` has a table for it
     single_events: bool = field(default=False, kw_only=True)  # the paper measures it on single events
 
     def can(self, model: EventModel) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ssdvae.config import EvaluateSettings
-from ssdvae.evaluation.tasks.base import WORDS, Data, Figure, Result, Task
+from ssdvae.evaluation.tasks.base import WORDS, Data, Figure, Floor, Result, Task
 from ssdvae.files import sha256
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ssdvae.evaluation.measure import Evaluation
 
 NAME = "cloze"
+CHANCE = Floor("cloze_chance", "by chance")
 
 
 def data(corpus: Corpus, settings: EvaluateSettings) -> Data | None:
@@ -43,8 +44,16 @@ CLOZE = Task(
     explanation="Higher is better: the share of items whose true continuation of a seed event is chosen. The "
     "paper chooses by likelihood; PMI takes away how likely the words are anyway.",
     figures=(
-        Figure("cloze_nll", "by likelihood", "higher", share=True, paper="1b"),
-        Figure("cloze_pmi", "by PMI", "higher", share=True, headline="cloze accuracy"),
+        Figure(
+            "cloze_nll",
+            "by likelihood",
+            "higher",
+            share=True,
+            paper="1b",
+            headline="cloze, by likelihood",
+            floor=CHANCE,
+        ),
+        Figure("cloze_pmi", "by PMI", "higher", share=True, headline="cloze, by PMI", floor=CHANCE),
     ),
     run=run,
     needs=(WORDS,),

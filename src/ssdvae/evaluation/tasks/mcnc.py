@@ -1,0 +1,52 @@
+"""Multiple-choice narrative cloze: which of several events belongs to a document?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ssdvae.config import EvaluateSettings
+from ssdvae.evaluation.tasks.base import LIKELIHOOD, Data, Result, Task, file_data
+from ssdvae.evaluation.tasks.ways import WAYS, choice_figures
+
+if TYPE_CHECKING:
+    from ssdvae.data.corpus import Corpus
+    from ssdvae.evaluation.measure import Evaluation
+
+NAME = "mcnc"
+
+EXPLANATION = (
+    "Higher is better: the share of items whose held-out event is chosen among wrong ones, after the last "
+    f"events of its document (as many as the model is measured on, less one). By likelihood. {WAYS}"
+)
+
+
+def data(corpus: Corpus, settings: EvaluateSettings) -> Data | None:
+    return file_data(NAME, settings.mcnc, settings)
+
+
+def run(evaluation: Evaluation, data: Data) -> Result:
+    from ssdvae.data.triples import read_mcnc
+    from ssdvae.evaluation.choices import Question, answer
+
+    settings = evaluation.settings
+    # With the candidate, no more events than a document that the model is measured on.
+    most = max(1, settings.events - 1) if settings.events else None
+    questions = [
+        Question(item.context[-most:] if most else item.context, item.candidates)
+        for item in read_mcnc(data.path)
+    ]
+    return answer(NAME, evaluation, questions)
+
+
+MCNC = Task(
+    name=NAME,
+    title="Multiple-choice narrative cloze",
+    explanation=EXPLANATION,
+    figures=choice_figures(NAME, "narrative-cloze accuracy"),
+    run=run,
+    needs=(LIKELIHOOD,),
+    settings=("events", "cloze_seeds", "eval_batch", "eval_seed"),
+    data=data,
+    has_details=True,
+    reproduced=False,
+)
