@@ -133,14 +133,14 @@ def read(
         return list(read_documents(path, skip_bad=skipped, columns=columns))
 
 
-@settings(max_examples=40)
+@settings(max_examples=30, deadline=None)
 @given(ROWS, st.sampled_from(list(FORMATS)), st.booleans())
 def test_rows_are_grouped_by_case_and_sorted_by_time(rows: list[Row], name: str, timed: bool) -> None:
     columns = COLUMNS if timed else replace(COLUMNS, time=None)
     assert read(name, FORMATS[name](rows), columns) == expected(rows, timed)
 
 
-@settings(max_examples=20)
+@settings(max_examples=15, deadline=None)
 @given(ROWS, st.randoms(use_true_random=False))
 def test_the_order_of_a_file_matters_only_where_times_are_the_same(rows: list[Row], rng: Any) -> None:
     rows = [{**row, "when": f"2024-01-01 10:00:{place:02d}"} for place, row in enumerate(rows)]
@@ -166,11 +166,11 @@ def log_of(count: int, wide: int = 1) -> list[Row]:
 
 
 def test_the_result_does_not_depend_on_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """50 MB of rows, of which 40 MB hold only a part."""
-    rows = log_of(30_000, wide=90)
+    """Rows of which the smaller memory holds only a part."""
+    rows = log_of(20_000, wide=20)
     (tmp_path / "a.csv").write_bytes(csv_bytes(rows))
     results = []
-    for limit in ("40M", "1G"):
+    for limit in ("20M", "1G"):
         monkeypatch.setenv("SSDVAE_SORT_MEMORY", limit)
         binned = frozenset({"product"})
         with grouped(tmp_path / "a.csv", "csv", COLUMNS, stop_at_first_error, binned=binned) as some:
@@ -392,7 +392,7 @@ def file_of(name: str, content: bytes) -> Iterator[Path]:
         yield path
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from(list(FORMATS)),
     st.binary(max_size=200)

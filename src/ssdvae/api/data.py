@@ -56,15 +56,15 @@ def tickets(
 
     >>> ssdvae.tickets("tickets.csv", known=0.3)
 
-    A table (.csv), or documents (.jsonl) with the action as verb, the agent as subject, the product as object
-    and the channel as modifier. The same seed gives the same tickets, whatever part of the stages is
-    ``known``: with 1, the file says how it was.
+    A table (.csv), a log (.xes), or documents (.jsonl) with the action as verb, the agent as subject, the
+    product as object and the channel as modifier. The same seed gives the same tickets, whatever part of the
+    stages is ``known``: with 1, the file says how it was.
     """
     if documents < 1:
         raise UserError(f"--documents: found {documents}, expected at least 1")
     if not 0 <= known <= 1:
         raise UserError(f"--known: found {known}, expected a number from 0 to 1")
-    if str(out).endswith(".csv"):
+    if str(out).endswith((".csv", ".csv.gz", ".xes", ".xes.gz")):
         drawn = track(resolve(progress), made_tickets(documents, seed, known), "writing", documents)
         return write_tickets(Path(out), drawn)
     events = track(resolve(progress), ticket_documents(documents, seed, known), "writing", documents)

@@ -38,7 +38,9 @@ def world(args: Namespace) -> None:
 
 
 def tickets_flags(parser: Parser, argv: Sequence[str]) -> None:
-    parser.add_argument("out", type=Path, help="file to write (.csv for a table, .jsonl or .jsonl.gz)")
+    parser.add_argument(
+        "out", type=Path, help="file to write: a table (.csv), a log (.xes) or documents (.jsonl); .gz too"
+    )
     parser.add_argument("--documents", type=int, default=3_000, help="how many tickets")
     parser.add_argument("--known", type=float, default=0.3, help="share of the stages that is written down")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same tickets")
@@ -265,7 +267,8 @@ COMMANDS = (
         prepare,
         (
             "ssdvae prepare events.jsonl --out corpus --preset tiny",
-            "ssdvae prepare --train events.jsonl --test events.jsonl.gz --out splits",
+            "ssdvae prepare tickets.csv --case ticket --time when --head action --arguments agent,product "
+            "--label stage --out tickets",
         ),
     ),
 )
