@@ -243,7 +243,7 @@ def test_a_column_that_is_not_there_is_told_with_those_that_are(
     columns = replace(COLUMNS, case="case:ticket" if name == "a.xes" else "ticket")
     path = tmp_path / name
     path.write_bytes(FORMATS[name]([ROW, ROW]))
-    typo = ("agemt", "product") if wrong == "arguments" else f"{getattr(columns, wrong)}x"
+    typo: Any = ("agemt", "product") if wrong == "arguments" else f"{getattr(columns, wrong)}x"
     asked = replace(columns, **{wrong: typo})
     near = "agent" if wrong == "arguments" else getattr(columns, wrong)
     with (
@@ -280,8 +280,12 @@ def test_numbers_dates_and_inner_values_are_cells_too() -> None:
     )
     sink = io.BytesIO()
     parquet.write_table(table, sink)
-    expected = [Document("7", (Event("false", frame="a"), Event("true", "2.5", "1", frame="b")))]
-    assert read("a.parquet", sink.getvalue()) == expected
+    there = [Document("7", (Event("false", frame="a"), Event("true", "2.5", "1", frame="b")))]
+    assert read("a.parquet", sink.getvalue()) == there
+    sink = io.BytesIO()
+    parquet.write_table(table.set_column(0, "ticket", pa.array([7.5, float("nan")])), sink)
+    with pytest.raises(DataError, match="row 2: found no case under 'ticket'"):
+        read("a.parquet", sink.getvalue())
     line = b'{"ticket": 7, "when": 1.5, "action": "a b", "agent": {"name": {"last": "x"}}, "product": 1}'
     asked = replace(COLUMNS, arguments=("agent.name.last", "product"), label=None)
     assert read("a.jsonl", line, asked) == [Document("7", (Event("a_b", "x", "1"),))]

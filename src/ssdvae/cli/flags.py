@@ -128,6 +128,7 @@ class _SettingFlag(Action):
         super().__init__(option_strings, dest, **options)
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        value: Any
         if self.definition.kind is bool:
             value = not str(option_string).startswith("--no-")
         else:

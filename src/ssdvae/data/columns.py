@@ -7,7 +7,7 @@ import math
 import numbers
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import pairwise
@@ -74,9 +74,15 @@ class Columns:
         return list(dict.fromkeys(name for name in meant if name is not None))
 
     def to_record(self) -> ColumnsRecord:
-        record: Any = asdict(self)
-        bins = {name: list(edges) for name, edges in self.bins.items()}
-        return {**record, "arguments": list(self.arguments), "bins": bins}  # type: ignore[no-any-return]
+        return {
+            "case": self.case,
+            "head": self.head,
+            "time": self.time,
+            "arguments": list(self.arguments),
+            "label": self.label,
+            "gaps": self.gaps,
+            "bins": {name: list(edges) for name, edges in self.bins.items()},
+        }
 
     @classmethod
     def from_record(cls, record: object, place: str = "columns") -> Columns:

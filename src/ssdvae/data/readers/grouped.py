@@ -73,14 +73,14 @@ def grouped(
 def _database(folder: Path) -> Iterator[Any]:
     import duckdb  # only who reads tables waits for it
 
-    limits = {
+    limits: Any = {
         "memory_limit": f"{SORTED.bytes // 1024} KiB",
         "temp_directory": str(folder / "spilled"),
-        "preserve_insertion_order": "false",
+        "preserve_insertion_order": False,
         # As few as on any machine: each thread takes memory of its own.
-        "threads": "2",
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
+        "threads": 2,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
     }
     with duckdb.connect(":memory:", config=limits) as database:
         yield database
@@ -162,10 +162,7 @@ class Grouped:
 
         def parse(number: int, cells: Cells) -> tuple[Any, ...]:
             case = cells[case_at]
-            if isinstance(case, str):
-                case = case.strip()
-            elif word_of(case, columns.case) is not None:
-                case = str(case)
+            case = case.strip() if isinstance(case, str) else word_of(case, columns.case)
             if not case:
                 raise Malformed(f"no case under {columns.case!r}", "the case that the row belongs to")
             head = word_of(cells[head_at], columns.head)

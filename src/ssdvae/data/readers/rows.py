@@ -81,10 +81,8 @@ def _placed(
 
     rows = parquet_cells(path, choose)
     next(rows)  # the names
-    for number, cells in enumerate(rows, start=1):
-        if -1 in found:  # only the label, which comes last
-            cells = [*cells, None]
-        yield number, tuple(cells)
+    for place, row in enumerate(rows, start=1):
+        yield place, (*row, None) if -1 in found else tuple(row)  # only the label, which comes last
 
 
 def _picked(
