@@ -16,7 +16,7 @@ SOURCE = Path(ssdvae.__file__).parent
 STOREYS = [
     # What all may enter.
     {"config", "errors", "files", "limits", "locks", "shapes", "records", "weights", "runs", "measurements"}
-    | {"progress", "calibration", "markdown", "pool", "memory"},
+    | {"progress", "calibration", "markdown", "pool", "cluster", "memory"},
     {"data"},
     {"storyworld", "extraction", "models"},
     {"answers"},

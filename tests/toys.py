@@ -18,7 +18,7 @@ from ssdvae.models import MODELS
 from ssdvae.models.base import EventModel
 from ssdvae.models.ssdvae import SSDVAE
 
-WORDS, FRAMES = 11, 3
+WORDS, FRAMES, SLOTS = 11, 3, 4
 SIZES = {
     "embedding": 6,
     "hidden": 8,
@@ -31,7 +31,7 @@ SIZES = {
 }
 
 
-def toy_model(name: str = "ssdvae", frames: int = FRAMES, **settings: Any) -> EventModel:
+def toy_model(name: str = "ssdvae", frames: int = FRAMES, slots: int = SLOTS, **settings: Any) -> EventModel:
     """A model with weights large enough that everything it reads makes a difference."""
     words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(WORDS - 2))]
     kind = MODEL_SETTINGS[name]
@@ -41,6 +41,7 @@ def toy_model(name: str = "ssdvae", frames: int = FRAMES, **settings: Any) -> Ev
         config,
         Vocabulary(words, [1] * WORDS),
         Inventory([f"Frame{i}" for i in range(frames)], [1] * frames),
+        tuple(f"slot{i}" for i in range(slots)),
     )
     # Some heads have been seen with some frames.
     seen = torch.arange(24)
@@ -57,13 +58,17 @@ def toy_ssdvae(**settings: Any) -> SSDVAE:
 
 
 def toy_batch(
-    lengths: list[int], events: int | None = None, frames: int = FRAMES, observe: float = 0.5
+    lengths: list[int],
+    events: int | None = None,
+    frames: int = FRAMES,
+    observe: float = 0.5,
+    slots: int = SLOTS,
 ) -> Batch:
     size, events = len(lengths), events or max(lengths)
     mask = torch.arange(events) < torch.tensor(lengths)[:, None]
     gold = torch.randint(0, frames, (size, events)).masked_fill(~mask, -1)
     seen = torch.rand(size, events) < observe
-    tokens = torch.randint(0, WORDS, (size, events, 4))
+    tokens = torch.randint(0, WORDS, (size, events, slots))
     return Batch(tokens, gold, gold.masked_fill(~seen, -1), mask)
 
 

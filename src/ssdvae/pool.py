@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from ssdvae.config import cores
+from ssdvae.config import EngineSettings, cores
 from ssdvae.errors import UserError
 
 Item = TypeVar("Item")
@@ -45,13 +45,23 @@ def chunked(
 
 
 def map_in_processes(
-    chunks: Iterable[Chunk], work: Callable[[Chunk], Result], jobs: int, advice: str = ""
+    chunks: Iterable[Chunk],
+    work: Callable[[Chunk], Result],
+    engine: EngineSettings,
+    advice: str = "",
+    gpu: bool = False,
 ) -> Iterator[Result]:
-    """Apply ``work`` to each chunk in ``jobs`` processes (0: one a core); results come in their order.
+    """Apply ``work`` to each chunk in many processes; results come in their order, wherever they are made.
 
     ``work`` is pickled and sent to each process once. ``advice`` is added to the message if a process dies.
+    With ``gpu``, each process takes a GPU for itself, so that by default there is one on this machine.
     """
-    jobs, chunks = jobs or cores(), iter(chunks)
+    if engine.engine == "ray":
+        from ssdvae.cluster import map_on_cluster  # an extra
+
+        yield from map_on_cluster(chunks, work, engine, advice, gpu)
+        return
+    jobs, chunks = engine.jobs or (1 if gpu else cores()), iter(chunks)
     first = list(islice(chunks, 1 if jobs == 1 else 2))
     if len(first) < 2:
         # One chunk is done sooner than a process is started.

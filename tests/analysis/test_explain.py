@@ -51,7 +51,7 @@ def test_attention_is_summed_event_by_event(batch: int) -> None:
         assert [*look.own.values(), *look.elsewhere.values()] == pytest.approx(shares.tolist())
         assert look.entropy == pytest.approx(np.mean([e for _, e, _ in events]))
         assert look.most_entropy == pytest.approx(np.mean([m for _, _, m in events]))
-        assert look.verbs == pytest.approx(shares[0] + shares[4])
+        assert look.heads == pytest.approx(shares[0] + shares[4])
         assert look.own_event + sum(look.elsewhere.values()) == pytest.approx(1)
         assert tuple(look.own) == SLOTS
 

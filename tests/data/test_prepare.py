@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.config import SPLITS, EngineSettings, PrepareSettings, Split
 from ssdvae.data import prepare as preparing
 from ssdvae.data import source
 from ssdvae.data.corpus import Corpus
@@ -277,23 +277,26 @@ def test_a_corpus_is_the_same_however_its_documents_are_shared_out(
     assert whole.manifest["skipped"] == {str(path): 2}
     for name, jobs in (("pieces", 1), ("two", 2)):
         monkeypatch.setattr(source, "BYTES", 9000)
-        prepare(path, tmp_path / name, settings, skip_bad=True, jobs=jobs)
+        prepare(path, tmp_path / name, settings, skip_bad=True, engine=EngineSettings(jobs=jobs))
         assert contents(tmp_path / name) == contents(tmp_path / "whole")
 
 
-def test_blocks_do_not_show_where_the_pieces_were(tmp_path: Path, small_blocks: None) -> None:
-    """Rows are in blocks of the same size, and each block is as it would be alone."""
+def test_files_do_not_show_where_the_pieces_were(tmp_path: Path, small_blocks: None) -> None:
+    """Each file of a split has as many rows, in one block, and is as it would be alone."""
     documents = [document(f"d{i}" * (1 + i % 5), "F") for i in range(100)]
     write_jsonl(tmp_path / "all.jsonl", documents)
-    train = prepare(tmp_path / "all.jsonl", tmp_path / "out").folder / "train.arrow"
-    with pa.OSFile(str(train)) as file:
-        blocks = list(pa.ipc.open_stream(file))
-    assert all(len(block) == 16 for block in blocks[:-1])
-    alone = pa.BufferOutputStream()
-    with pa.ipc.new_stream(alone, blocks[0].schema) as writer:
-        for block in blocks:
+    corpus = prepare(tmp_path / "all.jsonl", tmp_path / "out")
+    rows = []
+    for name in corpus.split_files("train"):
+        with pa.OSFile(str(corpus.folder / name)) as file:
+            (block,) = pa.ipc.open_stream(file)
+        alone = pa.BufferOutputStream()
+        with pa.ipc.new_stream(alone, block.schema) as writer:
             writer.write_batch(pa.RecordBatch.from_pylist(block.to_pylist(), schema=block.schema))
-    assert alone.getvalue().to_pybytes() == train.read_bytes()
+        assert alone.getvalue().to_pybytes() == (corpus.folder / name).read_bytes()
+        rows.append(len(block))
+    assert rows[:-1] == [16] * (len(rows) - 1)
+    assert len(rows) > 3
 
 
 def test_the_first_bad_line_is_named_whoever_reads_it(tmp_path: Path, small_blocks: None) -> None:
@@ -306,7 +309,7 @@ def test_the_first_bad_line_is_named_whoever_reads_it(tmp_path: Path, small_bloc
         said = []
         for jobs in (1, 2) if kind == "event" else (1,):
             with pytest.raises(DataError) as caught:
-                prepare(path, tmp_path / "out", jobs=jobs)
+                prepare(path, tmp_path / "out", engine=EngineSettings(jobs=jobs))
             assert (caught.value.path, caught.value.line) == (path, 71)
             said.append(str(caught.value))
         assert len(set(said)) == 1

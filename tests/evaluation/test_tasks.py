@@ -156,7 +156,7 @@ def test_attention_is_a_task_that_is_asked_for_by_name(run: Path, corpus: Corpus
     scores = api.evaluate(run, tasks="attention")
     means = attention_summary(api.load(run), corpus.split("valid")).overall()
     assert scores["attention_entropy"] == pytest.approx(means.entropy)
-    assert scores["attention_verbs"] == pytest.approx(means.verbs)
+    assert scores["attention_verbs"] == pytest.approx(means.heads)
 
 
 def test_a_task_that_the_model_cannot_do_is_left_out_with_a_warning(

@@ -13,6 +13,7 @@ import pytest
 from ssdvae import pool as pooling
 from ssdvae.cli.main import main
 from ssdvae.config import AnnotateSettings
+from ssdvae.data import stream
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import Skipped, read_documents, write_jsonl
 from ssdvae.data.readers.jsonl import filled_lines
@@ -165,7 +166,7 @@ def test_reading_is_little_ahead_of_writing(
     def told(written: int) -> None:
         assert taken <= (written + 3 * jobs) * CHUNK
 
-    monkeypatch.setattr(module, "filled_lines", counted)
+    monkeypatch.setattr(stream, "filled_lines", counted)
     annotate(source, tmp_path / "out.jsonl", LEXICON, AnnotateSettings(jobs=jobs), progress=Watch(told))
     assert taken == 20 * CHUNK
 

@@ -14,11 +14,11 @@ import pytest
 from ssdvae.cli.main import main
 from ssdvae.config import ExtractSettings
 from ssdvae.data.readers import Skipped, read_documents
+from ssdvae.data.stream import Chunk, Streamed, _Journal
 from ssdvae.errors import UserError
 from ssdvae.extraction import extract as module
 from ssdvae.extraction.extract import CHUNK, extract
 from ssdvae.extraction.parsed import to_document
-from ssdvae.extraction.stream import Chunk, Streamed, _Journal
 from tests.extraction.stopping import Stopped, damage, go_on, leftovers, stop_after, stopped_by
 from tests.extraction.trees import CONSTRUCTIONS, conllu_lines
 

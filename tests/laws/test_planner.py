@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -24,6 +25,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "head": {},
     "event": {"mixture": "event"},
     "tied": {"mixture": "event", "tied": True, "past_vector": 3},
+    "one slot": {"slots": 1},
+    "one slot, event": {"slots": 1, "mixture": "event"},
+    "two slots": {"slots": 2, "mixture": "event"},
 }
 
 
@@ -45,21 +49,25 @@ def model(request: pytest.FixtureRequest) -> Planner:
     return toy_planner(**KINDS[request.param])
 
 
+def every_event(model: Planner) -> Tensor:
+    return torch.tensor(list(product(range(WORDS), repeat=len(model.slots))))
+
+
 def with_frames(batch: Batch, frames: Tensor | int) -> Batch:
     return dataclasses.replace(batch, observed=torch.as_tensor(frames).expand_as(batch.observed))
 
 
 def test_all_events_together_have_the_probability_one(model: Planner) -> None:
-    seed = toy_batch([2], observe=0)
-    every = torch.cartesian_prod(*[torch.arange(WORDS)] * 4)[None, :, None]
+    seed = toy_batch([2], observe=0, slots=len(model.slots))
+    every = every_event(model)[None, :, None]
     plan = model.plan(PlanRequest.continuing(seed, torch.full((1, 3), -1), categorical, noise(1)))
     options = model.continuations(seed, plan, every)
     torch.testing.assert_close(options.logsumexp(1), torch.zeros(1, dtype=torch.float64))
 
 
 def test_given_a_frame_too(model: Planner) -> None:
-    seed = toy_batch([2], observe=0)
-    every = torch.cartesian_prod(*[torch.arange(WORDS)] * 4)[None, :, None]
+    seed = toy_batch([2], observe=0, slots=len(model.slots))
+    every = every_event(model)[None, :, None]
     for frame in range(FRAMES):
         given = torch.tensor([[-1, -1, frame]])
         plan = model.plan(PlanRequest.continuing(seed, given, categorical, noise(1)))
@@ -68,7 +76,7 @@ def test_given_a_frame_too(model: Planner) -> None:
 
 
 def test_words_and_frames_sum_to_the_words_and_their_shares_are_the_posterior(model: Planner) -> None:
-    batch = toy_batch([1] * 30, observe=0)
+    batch = toy_batch([1] * 30, observe=0, slots=len(model.slots))
     with_each = torch.stack(
         [model.bounds(with_frames(batch, frame), 1, noise(30))[0] for frame in range(FRAMES)], dim=-1
     )
@@ -80,7 +88,7 @@ def test_words_and_frames_sum_to_the_words_and_their_shares_are_the_posterior(mo
 
 def test_the_next_frame_is_predicted_and_the_words_follow_from_it(model: Planner) -> None:
     """log p(words, frame) = log p(frame | before) + log p(words | frame)"""
-    batch = toy_batch([1] * 30, observe=1)
+    batch = toy_batch([1] * 30, observe=1, slots=len(model.slots))
     ahead = model.next_frame_log_probs(batch).gather(-1, batch.observed[..., None])[..., 0]
     words = model.word_log_probs(batch, noise(30)).sum(-1)
     torch.testing.assert_close((ahead + words).sum(1), model.bounds(batch, 1, noise(30))[0])
@@ -88,7 +96,7 @@ def test_the_next_frame_is_predicted_and_the_words_follow_from_it(model: Planner
 
 def test_the_mixture_is_that_of_its_formula(model: Planner) -> None:
     """Every softmax written out, with a matrix of all frames and words and a vector for every frame."""
-    batch, decoder = toy_batch([3] * 10, observe=0), model.decoder
+    batch, decoder = toy_batch([3] * 10, observe=0, slots=len(model.slots)), model.decoder
     output = decoder(model.reader(batch.tokens), model._no_plan(batch))
     log_a = dense(decoder.support).log()
     scores = decoder.w_out(output.joined[:, :, 0])
@@ -102,7 +110,9 @@ def test_the_mixture_is_that_of_its_formula(model: Planner) -> None:
         vectors = decoder.frame_vectors[_frame_row(model, head, frame)]
         if model.config.mixture == "head":
             vectors = heads.softmax(-1) @ decoder.frame_vectors[:FRAMES]
-        told = decoder.narrowed(decoder.guide(vectors).unflatten(-1, (3, -1)))
+        told = decoder.narrowed(
+            decoder.guide(vectors).unflatten(-1, (len(model.slots) - 1, model.config.hidden))
+        )
         log_p = decoder.w_out(output.joined[:, :, 1:] + told).log_softmax(-1)
         arguments[..., frame] = log_p.gather(-1, batch.tokens[..., 1:, None])[..., 0].sum(-1)
     joint = heads + arguments
@@ -157,12 +167,12 @@ def test_sums_over_words_and_frames_are_those_of_the_matrix(scale: float, dtype:
 
 def test_frames_are_kept_in_mind_from_word_to_word(model: Planner) -> None:
     """Whatever the head: each argument changes what is believed of the frame, if the mixture is over it."""
-    batch = toy_batch([2] * 40, observe=0)
+    batch = toy_batch([2] * 40, observe=0, slots=len(model.slots))
     seed = Batch(*(getattr(batch, name)[:, :1] for name in vars(batch)))
     plan = model.plan(PlanRequest.continuing(seed, batch.observed, categorical, noise(40)))
     whole, state = model.word_log_probs(batch, noise(40)), model.begin(seed, plan)
     words, plan = None, plan.after(1)
-    for slot in range(4):
+    for slot in range(len(model.slots)):
         log_p, state = model.next_word(state, plan, words, slot)
         words = batch.tokens[:, 1, slot]
         torch.testing.assert_close(log_p[torch.arange(40), words], whole[:, 1, slot])
@@ -170,7 +180,7 @@ def test_frames_are_kept_in_mind_from_word_to_word(model: Planner) -> None:
 
 def test_nothing_that_comes_later_changes_an_earlier_probability(model: Planner) -> None:
     """Neither words nor observed frames: of words, of the next frame, and of frames inferred."""
-    batch = toy_batch([4, 4, 4], observe=0.5)
+    batch = toy_batch([4, 4, 4], observe=0.5, slots=len(model.slots))
     words = model.word_log_probs(batch, noise(3))
     ahead, inferred = model.next_frame_log_probs(batch), model.infer(batch).log_q
     for event in range(1, 4):
@@ -185,7 +195,7 @@ def test_nothing_that_comes_later_changes_an_earlier_probability(model: Planner)
 
 
 def test_an_observed_frame_is_certain_and_leaves_the_frames_of_others_alone(model: Planner) -> None:
-    batch = toy_batch([3] * 5, observe=0)
+    batch = toy_batch([3] * 5, observe=0, slots=len(model.slots))
     free = model.infer(batch).log_q
     told = model.infer(dataclasses.replace(batch, observed=batch.frames.where(torch.arange(3) == 1, -1)))
     assert (told.value[:, 1] == batch.frames[:, 1]).all()
@@ -207,7 +217,7 @@ def test_the_arguments_speak_of_the_frame_if_the_mixture_is_over_them() -> None:
 
 
 def test_the_loss_is_that_of_words_and_observed_frames_and_labels_can_weigh_more(model: Planner) -> None:
-    batch = toy_batch([3, 2, 4])
+    batch = toy_batch([3, 2, 4], slots=len(model.slots))
     loss = model(batch, noise(3))
     torch.testing.assert_close(-loss.per_document, model.bounds(batch, 1, noise(3))[0])
     model.config = dataclasses.replace(model.config, label_weight=3.0)

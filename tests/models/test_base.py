@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,19 @@ VARIANTS: list[dict[str, Any]] = [
     {"name": "planner", "tied": True, "past_vector": 3},
     {"name": "planner", "mixture": "event"},
     {"name": "haqae", "structure": "chain"},
+    # All models with fewer and more slots, and what belongs to a slot.
+    *({"name": name, "slots": slots} for name in MODELS for slots in (1, 2, 7)),
+    {
+        "name": "ssdvae",
+        "slots": 1,
+        "prior": "history",
+        "objective": "bound",
+        "guide": "aligned",
+        "roles": True,
+    },
+    {"name": "ssdvae", "slots": 7, "guide": "aligned", "document_vector": 3},
+    {"name": "rnnlm", "slots": 2, "past_vector": 5, "document_vector": 3},
+    *({"name": "planner", "slots": s, "mixture": "event", "tied": True, "past_vector": 3} for s in (1, 2, 7)),
 ]
 SPEAKING = [variant for variant in VARIANTS if toy_model(**variant).decoder is not None]
 
@@ -59,9 +73,14 @@ def speaking(request: pytest.FixtureRequest) -> EventModel:
     return toy_model(**request.param)
 
 
+def batch_of(model: EventModel, lengths: list[int], **how: Any) -> Batch:
+    """Documents of as many slots as the model has."""
+    return toy_batch(lengths, slots=len(model.slots), **how)
+
+
 def test_padding_takes_part_in_nothing(model: EventModel) -> None:
     """Neither its words, nor its frames, nor how much of it there is."""
-    batch = toy_batch(LENGTHS, events=4)
+    batch = batch_of(model, LENGTHS, events=4)
     other = dataclasses.replace(
         batch,
         tokens=batch.tokens.where(batch.mask[..., None], (batch.tokens + 1) % WORDS),
@@ -83,7 +102,7 @@ def _padded(batch: Batch) -> Batch:
     """One more event of padding."""
     size = len(batch)
     return Batch(
-        torch.cat([batch.tokens, torch.full((size, 1, 4), 2)], 1),
+        torch.cat([batch.tokens, torch.full_like(batch.tokens[:, :1], 2)], 1),
         torch.cat([batch.frames, torch.full((size, 1), -1)], 1),
         torch.cat([batch.observed, torch.full((size, 1), -1)], 1),
         torch.cat([batch.mask, torch.zeros(size, 1, dtype=torch.bool)], 1),
@@ -92,7 +111,7 @@ def _padded(batch: Batch) -> Batch:
 
 def test_padded_vectors_of_nan_change_nothing(model: EventModel) -> None:
     """What stands in the padding is not even multiplied by zero."""
-    batch = toy_batch(LENGTHS, events=4)
+    batch = batch_of(model, LENGTHS, events=4)
     tokens = batch.tokens.clamp(max=WORDS - 2)
     tokens = tokens.where(batch.mask[..., None], WORDS - 1)
     batch = dataclasses.replace(batch, tokens=tokens)
@@ -104,7 +123,7 @@ def test_padded_vectors_of_nan_change_nothing(model: EventModel) -> None:
 
 
 def test_a_document_does_not_depend_on_its_neighbours(model: EventModel) -> None:
-    batch = toy_batch(LENGTHS)
+    batch = batch_of(model, LENGTHS)
     together = outputs(model, batch)
     for row in range(len(batch)):
         single = batch.part(slice(row, row + 1))
@@ -114,7 +133,7 @@ def test_a_document_does_not_depend_on_its_neighbours(model: EventModel) -> None
 
 
 def test_the_gold_frame_of_a_latent_event_is_never_looked_at(model: EventModel) -> None:
-    batch = toy_batch(LENGTHS)
+    batch = batch_of(model, LENGTHS)
     equal(
         outputs(model, batch), outputs(model, dataclasses.replace(batch, frames=(batch.frames + 1) % FRAMES))
     )
@@ -122,37 +141,37 @@ def test_the_gold_frame_of_a_latent_event_is_never_looked_at(model: EventModel) 
 
 def test_a_word_does_not_change_the_probability_of_those_before_it(speaking: EventModel) -> None:
     """Given the plan: latent variables themselves are inferred from all words."""
-    batch = toy_batch([4, 4])
+    batch = batch_of(speaking, [4, 4])
     plan = speaking.plan(PlanRequest.whole(batch, categorical, noise(2)))
     before = speaking.log_probs(batch, plan).flatten(1)
-    for place in range(16):
+    for place in range(batch.tokens[0].numel()):
         tokens = batch.tokens.flatten(1).clone()
         tokens[:, place] = (tokens[:, place] + 1) % WORDS
-        changed = dataclasses.replace(batch, tokens=tokens.view(2, 4, 4))
+        changed = dataclasses.replace(batch, tokens=tokens.view(batch.tokens.shape))
         after = speaking.log_probs(changed, plan).flatten(1)
         torch.testing.assert_close(after[:, :place], before[:, :place])
         assert (after[:, place:] != before[:, place:]).all()
 
 
 def test_words_one_by_one_have_the_probabilities_of_the_whole_document(speaking: EventModel) -> None:
-    batch = toy_batch([3, 3])
+    batch = batch_of(speaking, [3, 3])
     seed = _events(batch, slice(1))
     plan = speaking.plan(PlanRequest.continuing(seed, batch.observed, categorical, noise(2)))
     whole = speaking.log_probs(batch, plan)
     state = speaking.begin(seed, plan)
     for event in (1, 2):
         plan, words = plan.after(1), None
-        for slot in range(4):
+        for slot in range(len(speaking.slots)):
             log_p, state = speaking.next_word(state, plan, words, slot)
             torch.testing.assert_close(log_p.logsumexp(-1), torch.zeros(2, dtype=torch.float64))
             words = batch.tokens[:, event, slot]
             torch.testing.assert_close(log_p[torch.arange(2), words], whole[:, event, slot])
-        _, state = speaking.next_word(state, plan, words, 4)
+        _, state = speaking.next_word(state, plan, words, len(speaking.slots))
 
 
 def test_a_continuation_has_the_probability_of_its_words_after_the_seed(speaking: EventModel) -> None:
     """Each option as if it were alone, whatever the others are."""
-    seed, others = toy_batch([1, 1, 1]), torch.randint(0, WORDS, (3, 4, 2, 4))
+    seed, others = batch_of(speaking, [1, 1, 1]), torch.randint(0, WORDS, (3, 4, 2, len(speaking.slots)))
     wanted, nothing = torch.ones(3, 3, dtype=torch.bool), torch.full((3, 3), -1)
     plan = speaking.plan(PlanRequest(seed, nothing, wanted, categorical, noise(3)))
     scores = speaking.continuations(seed, plan, others)
@@ -164,7 +183,7 @@ def test_a_continuation_has_the_probability_of_its_words_after_the_seed(speaking
 
 def test_a_plan_from_the_seed_is_for_the_whole_script_and_looks_at_words_alone(speaking: EventModel) -> None:
     """A frame for each event, or a code of each codebook, or nothing; gold frames change none of it."""
-    batch = toy_batch([4, 3], observe=0)
+    batch = batch_of(speaking, [4, 3], observe=0)
     seed = _events(batch, slice(1))
     plan = speaking.plan(PlanRequest(seed, batch.observed, batch.mask, most_likely, noise(2)))
     codebooks, _ = speaking.latent_shape
@@ -176,7 +195,7 @@ def test_a_plan_from_the_seed_is_for_the_whole_script_and_looks_at_words_alone(s
 
 
 def test_scripts_written_at_once_have_each_their_own_plan(speaking: EventModel) -> None:
-    batch = toy_batch([3, 2, 3])
+    batch = batch_of(speaking, [3, 2, 3])
     plan = speaking.plan(PlanRequest(batch, batch.observed, batch.mask, most_likely, noise(3)))
     some = plan.rows(torch.tensor([2, 2, 1]))
     for row, place in enumerate((2, 2, 1)):
@@ -195,24 +214,26 @@ def _events(batch: Batch, events: slice, rows: slice = slice(None)) -> Batch:
 
 def test_every_parameter_has_a_gradient(model: EventModel) -> None:
     model.train()
-    model(toy_batch(LENGTHS), noise(4)).per_document.sum().backward()
-    without = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
-    assert not without
+    model(batch_of(model, LENGTHS), noise(4)).per_document.sum().backward()
+    # Of a slot that there is not, there is nothing to learn.
+    learned = [(n, p.grad) for n, p in model.named_parameters() if p.numel()]
+    assert not [n for n, grad in learned if grad is None or not grad.abs().sum() > 0]
 
 
 def test_a_model_that_knows_nothing_has_the_perplexity_of_its_vocabulary(speaking: EventModel) -> None:
     for parameter in speaking.parameters():
         torch.nn.init.zeros_(parameter)
-    words = speaking.word_log_probs(toy_batch([3, 2]), noise(2))
-    assert math.exp(-words.sum().item() / (4 * 5)) == pytest.approx(WORDS)
+    words = speaking.word_log_probs(batch_of(speaking, [3, 2]), noise(2))
+    assert math.exp(-words.sum().item() / (len(speaking.slots) * 5)) == pytest.approx(WORDS)
 
 
 def test_saving_and_loading_keeps_every_answer(model: EventModel, tmp_path: Path) -> None:
-    batch = toy_batch(LENGTHS)
+    batch = batch_of(model, LENGTHS)
     model.save_pretrained(tmp_path / "model")
     loaded = ssdvae.load(tmp_path / "model").double()
     assert type(loaded) is type(model)
     assert (loaded.vocabulary, loaded.frames) == (model.vocabulary, model.frames)
+    assert loaded.slots == model.slots
     equal(outputs(model.float().double(), batch), outputs(loaded, batch))
     assert "# " in (tmp_path / "model" / "README.md").read_text()
 
@@ -244,16 +265,15 @@ def test_an_observed_frame_becomes_likelier() -> None:
     assert (steered[:, :1].gather(-1, first) > free[:, :1].gather(-1, first)).all()
 
 
+@pytest.mark.parametrize("slots", [1, 2, 4, 7])
 @pytest.mark.parametrize("name", ["rnnlm", "rnnlm-role"])
-def test_a_language_model_gives_all_documents_together_the_probability_one(name: str) -> None:
-    model = toy_model(name)
+def test_a_language_model_gives_all_documents_together_the_probability_one(name: str, slots: int) -> None:
+    model, words = toy_model(name, slots=slots), 3 if slots < 7 else 2
     with torch.no_grad():
-        # All documents of one event over the first three words, when no other word has any probability.
-        model.get_parameter("decoder.w_out.bias")[3:] = -torch.inf
-        tokens = torch.cartesian_prod(*[torch.arange(3)] * 4)[:, None]
-        nothing = torch.full((81, 1), -1)
-        every = Batch(tokens, nothing, nothing, torch.ones(81, 1, dtype=torch.bool))
-        total = model.bounds(every, 1, noise(81))[0].logsumexp(0)
+        # All documents of one event over the first few words, when no other word has any probability.
+        model.get_parameter("decoder.w_out.bias")[words:] = -torch.inf
+        every = Batch.of_words(torch.tensor(list(product(range(words), repeat=slots)))[:, None])
+        total = model.bounds(every, 1, noise(len(every)))[0].logsumexp(0)
     torch.testing.assert_close(total, torch.zeros((), dtype=torch.float64))
 
 

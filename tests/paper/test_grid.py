@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,8 +119,25 @@ def test_all_models_get_the_same_care() -> None:
         assert settings.changed(seed=0) == cell.row.settings(common, 1).changed(seed=0)
 
 
+def test_the_code_is_the_paper_with_what_only_the_code_has() -> None:
+    """Row by row they differ in the document vector and the injection; the baselines have vectors, too."""
+    both, code = ReproduceSettings(as_="both"), ReproduceSettings(as_="code")
+    for table in tables():
+        mine, theirs = rows_of(table, PAPERS), rows_of(table, code)
+        assert set(rows_of(table, both)) == {*mine, *theirs}
+        chain = [row for row in theirs if row.variant == "code"]
+        assert [replace(row, variant=None) for row in chain] == [row for row in mine if row.model == "ssdvae"]
+        for row in chain:
+            one, other = (r.settings({}, 1).values() for r in (row, replace(row, variant=None)))
+            differs = {name: one[name] for name in one if one[name] != other[name]}
+            assert differs == {"document_vector": 20, "injection": "replace"}
+    vectors = [row.name for row in rows_of("cloze", code) if row.model == "rnnlm"]
+    assert vectors == ["rnnlm", "rnnlm-document", "rnnlm-past"]
+
+
 def test_models_restrict_the_rows() -> None:
-    assert {row.kind for table in tables() for row in rows_of(table, PAPERS)} == set(REPRODUCED)
+    both = ReproduceSettings(as_="both")
+    assert {row.kind for table in tables() for row in rows_of(table, both)} == set(REPRODUCED)
     settings = ReproduceSettings(models="haqae, ssdvae-concatenation", observe="0.9,0.9,0.5")
     assert [row.kind for row in rows_of("perplexity", settings)] == ["haqae"]
     assert [row.observe for row in rows_of("ablation", settings)] == [0.5, 0.9]

@@ -25,7 +25,9 @@ from ssdvae.paper import sweep as sweeping
 from ssdvae.paper.cells import Cells, duration
 from ssdvae.paper.grid import HAQAE, RNNLM, Cell
 from ssdvae.paper.job import Job
+from ssdvae.paper.places import environments
 from ssdvae.runs import Run
+from tests.clusters import three_machines
 from tests.shared import made_once
 
 SMALL = [
@@ -112,7 +114,8 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | Non
 def test_a_sweep_leaves_ordinary_runs_and_tables_in_every_format(whole: Path, corpus: Path) -> None:
     assert {path.name for path in (whole / "runs").iterdir()} == CELLS
     names = {"claims", "perplexity", "ablation", "cloze", "frames", "attention", "curves", "curves-by-step"}
-    assert set(tables(whole)) == {f"{n}-valid.{suffix}" for n in names for suffix in ("md", "tex", "csv")}
+    written = {f"{n}-valid.{suffix}" for n in names for suffix in ("md", "tex", "csv")}
+    assert set(tables(whole)) == {*written, "cells.csv"}
     # Each run can be read and measured by the ordinary commands, and the tables show what they show.
     for observe in (0.0, 0.9):
         run = whole / "runs" / f"ssdvae-{observe}-seed1"
@@ -144,6 +147,23 @@ def test_a_sweep_that_is_killed_halfway_gives_the_same_tables(
     assert process.returncode == 0, errors
     assert "2 done, 3 left" in errors
     assert not [name for name in before if f"started {name}" in errors]
+    assert tables(out) == tables(whole)
+
+
+@pytest.mark.slow
+def test_a_sweep_on_a_cluster_that_loses_a_machine_gives_the_same_tables(
+    corpus: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray")
+    out = tmp_path / "out"
+    with three_machines(monkeypatch.setenv) as machines:
+        words = [*ALL, "--data", corpus, "--out", out]
+        process = start(*words, "--engine=ray", f"--address={machines.address}", "--jobs=3")
+        told(process, "started", 3)
+        wait_for(lambda: any(Run(run).checkpoint_path.exists() for run in (out / "runs").iterdir()), process)
+        machines.lose()
+        _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
     assert tables(out) == tables(whole)
 
 
@@ -190,7 +210,7 @@ def test_asking_again_makes_only_the_tables_anew(
     def no_cell(*_: object) -> None:
         raise AssertionError("a cell was started")
 
-    monkeypatch.setattr(sweeping, "_start", no_cell)
+    monkeypatch.setattr(sweeping, "_started", no_cell)
     runs = {p: p.read_bytes() for p in (copied / "runs").rglob("*") if p.is_file()}
     shutil.rmtree(copied / "tables")
     assert main(["reproduce", *ALL, "--data", str(corpus), "--out", str(copied)]) == 0
@@ -202,6 +222,33 @@ def test_asking_again_makes_only_the_tables_anew(
         assert main(["reproduce", target, *ALL[1:], "--data", str(corpus), "--out", str(copied)]) == 0
         assert {name: tables(whole)[name] for name in tables(copied)} == tables(copied)
         assert {"claims-valid.md", f"{target}-valid.md"} <= set(tables(copied)) != set(tables(whole))
+
+
+def test_kept_cells_are_not_made_again(
+    whole: Path,
+    corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without their run folders the tables are the same, but for the curves, which nothing else has."""
+
+    def no_cell(*_: object) -> None:
+        raise AssertionError("a cell was started")
+
+    monkeypatch.setattr(sweeping, "_started", no_cell)
+    kept = shutil.copy(whole / "tables" / "cells.csv", tmp_path / "cells.csv")
+    words = ["reproduce", *ALL, "--data", str(corpus), "--cells", str(kept)]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 0
+    found = tables(tmp_path / "out")
+    assert {n: t for n, t in found.items() if "curves" not in n} == {
+        n: t for n, t in tables(whole).items() if "curves" not in n
+    }
+    assert main([*words, "--hidden=9", "--out", str(tmp_path / "other")]) == 2
+    assert "was made with other settings" in capsys.readouterr().err
+    (tmp_path / "cells.csv").write_text("cell,made_with,data,figure,value,mark\na,b,corpus,ppl,much,\n")
+    assert main([*words, "--out", str(tmp_path / "bad")]) == 2
+    assert "cells.csv, line 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -302,17 +349,17 @@ def _no_threads_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(sweeping, "cores", lambda: 8)
+    monkeypatch.setattr("ssdvae.paper.places.cores", lambda: 8)
 
 
 @pytest.mark.usefixtures("_no_threads_chosen")
 def test_cores_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sweeping.environments(0, 100) == [{"OMP_NUM_THREADS": "1"}] * 8
-    assert sweeping.environments(2, 100) == [{"OMP_NUM_THREADS": "4"}] * 2
-    assert sweeping.environments(0, 3) == [{"OMP_NUM_THREADS": "2"}] * 3
-    assert sweeping.environments(20, 100) == [{"OMP_NUM_THREADS": "1"}] * 20
+    assert environments(0, 100) == [{"OMP_NUM_THREADS": "1"}] * 8
+    assert environments(2, 100) == [{"OMP_NUM_THREADS": "4"}] * 2
+    assert environments(0, 3) == [{"OMP_NUM_THREADS": "2"}] * 3
+    assert environments(20, 100) == [{"OMP_NUM_THREADS": "1"}] * 20
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert sweeping.environments(2, 100) == [{"OMP_NUM_THREADS": "3"}] * 2
+    assert environments(2, 100) == [{"OMP_NUM_THREADS": "3"}] * 2
     assert cores() >= 1
 
 
@@ -322,7 +369,7 @@ def test_gpus_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
 
     def used(jobs: int, cells: int) -> list[str]:
-        return [place["CUDA_VISIBLE_DEVICES"] for place in sweeping.environments(jobs, cells)]
+        return [place["CUDA_VISIBLE_DEVICES"] for place in environments(jobs, cells)]
 
     assert used(0, 100) == ["0", "1"]
     assert used(3, 100) == ["0", "1", "0"]

@@ -105,10 +105,10 @@ def test_what_cannot_be_meant_is_refused_with_the_estimate(
 
 def test_the_limit_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = TrainSettings.of(SMALL)
-    refuse_if_too_large(settings, 100, 10, 100, 5)
+    refuse_if_too_large(settings, 100, 10, 100, 5, 4)
     monkeypatch.setenv("SSDVAE_MAX_MEMORY", "1K")
     with pytest.raises(UserError, match=r"takes [\d.]+ KiB of memory .* this machine has 1 KiB"):
-        refuse_if_too_large(settings, 100, 10, 100, 5)
+        refuse_if_too_large(settings, 100, 10, 100, 5, 4)
 
 
 @pytest.mark.parametrize(

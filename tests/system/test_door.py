@@ -35,7 +35,9 @@ RENAMED = {
     ("generate", "seed_event"): "seed_events",
 }
 # What another function does: `train --resume RUN` and `infer --out FILE`.
-ELSEWHERE = {("train", "resume"): "resume", ("infer", "out"): "infer_file"}
+ELSEWHERE = {("train", "resume"): "resume", ("infer", "out"): "infer_file"} | {
+    ("infer", name): "infer_file" for name in config.StreamSettings.names()
+}
 
 
 def parameters(name: str) -> dict[str, inspect.Parameter]:

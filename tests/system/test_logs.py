@@ -107,7 +107,8 @@ def test_new_tables_are_binned_as_the_old_one(place: Path) -> None:
 def test_a_case_with_one_event_is_counted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [f"c{n},opened,K\nc{n},closed,\n" for n in range(60)] + [f"d{n},opened,\n" for n in range(40)]
     Path("log.csv").write_text("case,act,kind\n" + "".join(rows))
-    assert main("prepare log.csv --case case --head act --label kind --out corpus".split()) == 0
+    named = "--case case --head act --label kind"
+    assert main(["prepare", "log.csv", "--out", "corpus", *named.split()]) == 0
     printed = capsys.readouterr()
     counts = re.findall(r"(\d+) of them have one event", printed.out + printed.err)
     assert sum(map(int, counts)) == 40

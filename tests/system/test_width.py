@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from ssdvae.answers.generate import Script, ScriptEvent
 from ssdvae.cli.demo import show_tour
 from ssdvae.cli.layout import fitted
 from ssdvae.cli.main import main
@@ -68,19 +69,22 @@ def test_the_demo_fits_eighty_columns(
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     words = ("discussed", "representatives", "responsibilities", "throughout")
     event = Event(*words, frame="Agree_or_refuse_to_act")
-    found = replace(
-        event, probability=0.75, origin=Origin(0, 0, 1, text=" ".join(["A sentence that is not short."] * 5))
+    found = event.changed(
+        probability=0.75, origin=Origin(0, 0, 1, text=" ".join(["A sentence that is not short."] * 5))
     )
     document = Document("negotiation-000024", (event, Event("met")))
     scores = {"documents": 9, "words": 1234, "ppl_official": 3.0, "ppl_bound": 14.0, "cloze_chance": 1 / 6}
     scores |= {"ppl": 5.0, "frame_accuracy": 0.9, "cloze_nll": 0.8, "cloze_pmi": 0.8}
+    told = ScriptEvent(event, None, "Judgment_communication", 0.9)
+    script = Script((told, ScriptEvent(Event("met"), None, "Arriving", 1.0)), 1, -9.0)
     tour = Tour(
         folder=Path("demo"),
         run=Run("demo/run"),
         page=Path("demo/report.html"),
-        scores={"ssdvae": scores, "best": scores},
+        scores={"guided": scores, "paper": scores, "best": scores},
         curve=[9.0, 5.0, 4.0],
         documents=[(document, ["Judgment_communication", "Arriving"])],
+        scripts=[(script, -123.4), (script, -math.inf)],
         extracted=Document("ferry", (found,)),
     )
     show_tour(tour)

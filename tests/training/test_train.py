@@ -143,8 +143,8 @@ def test_tensorboard_has_the_same_figures(corpus: Corpus, tmp_path: Path) -> Non
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=1, tensorboard=True))
-    events = EventAccumulator(str(run.folder / "tensorboard")).Reload()
+    run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=1, track="tensorboard"))
+    events = EventAccumulator(str(run.folder / "tracking" / "ssdvae")).Reload()
     logged = {(tag, e.step): e.value for tag in events.Tags()["scalars"] for e in events.Scalars(tag)}
     for record in run.metrics():
         for name in ("loss", "ppl"):

@@ -34,7 +34,7 @@ class Clusters:
     frames: Inventory
     frames_given_tokens: NDArray[np.float32]  # V F
     tokens_given_frames: NDArray[np.float32]  # F V
-    slot_counts: Counts  # V 4: how often a word is the verb, the subject, …
+    slot_counts: Counts  # V S: how often a word is the head, the first argument, …
     frame_counts: Counts  # F: events inferred as each frame
     confusion: Counts  # F F: events by known frame (row) and inferred frame (column)
 
@@ -98,7 +98,7 @@ class ClusterSums:
     def __init__(self, model: EventModel) -> None:
         self.model = model
         V, F = len(model.vocabulary), len(model.frames)
-        self.slot_counts = torch.zeros(V, 4, dtype=torch.long)
+        self.slot_counts = torch.zeros(V, len(model.slots), dtype=torch.long)
         self.frame_counts = torch.zeros(F, dtype=torch.long)
         self.confusion = torch.zeros(F, F, dtype=torch.long)
         self.states = torch.zeros(V, 0, dtype=torch.float64)  # V h
@@ -113,7 +113,7 @@ class ClusterSums:
         states = clusters.states.view(*batch.tokens.shape, -1)[mask]
         self.states = _added(self.states, words.flatten(), states.flatten(0, 1))
         self.memory = _added(self.memory, inferred, clusters.memory[mask])
-        _count(self.slot_counts, words, torch.arange(4).expand_as(words))
+        _count(self.slot_counts, words, torch.arange(words.shape[-1]).expand_as(words))
         _count(self.frame_counts, inferred)
         _count(self.confusion, known[known >= 0], inferred[known >= 0])
         self.w_frames, self.w_words = clusters.w_frames, clusters.w_words

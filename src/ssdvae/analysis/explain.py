@@ -54,7 +54,7 @@ class Explanation:
             looks = {"all frames": self.attention.overall()}
             looks |= {frame: self.attention.of(frame) for frame in frames}
             record["attention"] = {
-                name: {**asdict(look), "own_event": look.own_event, "verbs": look.verbs}
+                name: {**asdict(look), "own_event": look.own_event, "heads": look.heads}
                 for name, look in looks.items()
             }
         record["transitions"] = {

@@ -61,25 +61,25 @@ def searching(beam: int) -> Choose:
 
 
 def forbidden(
-    events: Int[Tensor, "R K 4"],
+    events: Int[Tensor, "R K S"],
     words: Int[Tensor, "R slot"],
     vocabulary: Vocabulary,
     settings: GenerateSettings,
 ) -> Bool[Tensor, "R V"]:
     """The words that cannot come next, after some events and the first words of another.
 
-    ``<unk>`` is no word, and an event has a verb. ``repeat`` and ``distinct_roles`` may forbid more.
+    ``<unk>`` is no word, and an event has a head. ``repeat`` and ``distinct_roles`` may forbid more.
     """
-    R, slot = words.shape
+    (R, slot), last = words.shape, events.shape[-1] - 1
     banned = torch.zeros(R, len(vocabulary), dtype=torch.bool, device=words.device)
     banned[:, vocabulary.unknown] = True
     if slot == 0:
         banned[:, vocabulary.missing] = True
-    if slot == 2 and settings.distinct_roles:
+    if slot > 1 and settings.distinct_roles:
         # Two empty slots are not the same thing in two roles.
-        rows = (words[:, 1] != vocabulary.missing).nonzero()[:, 0]
-        banned[rows, words[rows, 1]] = True
-    if slot == 3 and not settings.repeat:
-        rows, event = (events[:, :, :3] == words[:, None]).all(-1).nonzero(as_tuple=True)
-        banned[rows, events[rows, event, 3]] = True
+        rows, place = (words[:, 1:] != vocabulary.missing).nonzero(as_tuple=True)
+        banned[rows, words[rows, 1 + place]] = True
+    if slot == last and not settings.repeat:
+        rows, event = (events[:, :, :last] == words[:, None]).all(-1).nonzero(as_tuple=True)
+        banned[rows, events[rows, event, last]] = True
     return banned

@@ -131,6 +131,13 @@ def infer_documents(
             yield next(rows) if document.events else InferredDocument(document.id, (), 0, model.slots)
 
 
+def inferred_records(
+    model: EventModel, documents: Iterable[Document], **settings: Any
+) -> Iterator[dict[str, Any]]:
+    """The same for JSON."""
+    return (document.to_record() for document in infer_documents(model, documents, **settings))
+
+
 def _groups(documents: Iterable[Document], batch: int) -> Iterator[list[Document]]:
     """Documents in their order, so many that padded to the longest they are no more than a batch."""
     group: list[Document] = []

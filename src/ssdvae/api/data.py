@@ -11,10 +11,10 @@ from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.config import (
     AnnotateSettings,
     ColumnSettings,
+    EngineSettings,
     ExtractSettings,
     PrepareSettings,
     Split,
-    StreamSettings,
 )
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
@@ -124,7 +124,7 @@ def extract(
     progress: bool | Progress = True,
     **settings: Any,
 ) -> extracting.Extracted:
-    """Write the events of texts, parsed or not, to a file of JSON lines.
+    """Write the events of texts, parsed or not, to a file of JSON lines or a folder of shards.
 
     >>> ssdvae.extract("stories", "events.jsonl", negation="mark")
 
@@ -134,7 +134,7 @@ def extract(
     """
     chosen = ExtractSettings.exactly(settings)
     return extracting.extract(
-        paths(sources), json_lines(out), chosen, format=format, progress=resolve(progress)
+        paths(sources), lines_or_shards(out), chosen, format=format, progress=resolve(progress)
     )
 
 
@@ -153,7 +153,7 @@ def annotate(
     progress: bool | Progress = True,
     **settings: Any,
 ) -> annotating.Annotated:
-    """Write the documents of a file again, with the frames that an annotator finds probable enough.
+    """Write documents, of a file or a folder of shards, again, with the frames that an annotator finds.
 
     >>> ssdvae.annotate("events.jsonl", "framed.jsonl", frames="verbs.csv", threshold=0.8)
 
@@ -167,7 +167,7 @@ def annotate(
     In a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
     """
     # All that may be wrong is looked at before anything is learned, which takes a while.
-    out, chosen = json_lines(out), AnnotateSettings.exactly(settings)
+    out, chosen = lines_or_shards(out), AnnotateSettings.exactly(settings)
     check_exists(source)
     files = {"save": save, "candidates": candidates, "relations": relations, "running_text": running_text}
     found = {name: Path(path) if path else None for name, path in files.items()}
@@ -183,7 +183,7 @@ def annotate(
     )
 
 
-@with_settings(PrepareSettings)
+@with_settings(PrepareSettings, EngineSettings)
 def prepare(
     sources: AnyPath | Mapping[Split, AnyPath],
     out: AnyPath,
@@ -191,7 +191,6 @@ def prepare(
     preset: str | None = None,
     format: str | None = None,
     skip_bad: bool = False,
-    jobs: int = StreamSettings().jobs,
     progress: bool | Progress = True,
     **settings: Any,
 ) -> Corpus:
@@ -201,25 +200,32 @@ def prepare(
 
     ``preset`` is a named size (tiny, small, paper), which gives other defaults to the settings. ``format`` is
     jsonl, csv, parquet, official or xes; by default the name of each file tells. With ``skip_bad``, malformed
-    lines are counted instead of being an error. ``jobs`` processes share the work on JSON lines (0: one for
-    each core); in a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
+    lines are counted instead of being an error. A folder of shards may stand for a file. Many processes share
+    the work on JSON lines and on shards; in a script, call it under ``if __name__ == "__main__"``, or with
+    ``jobs=1``.
     """
     files: Path | dict[Split, Path] = (
         {split: Path(path) for split, path in sources.items()}
         if isinstance(sources, Mapping)
         else Path(sources)
     )
-    chosen = PrepareSettings.sized(preset, **settings)
-    shared = StreamSettings(jobs=jobs).jobs
+    engine = EngineSettings.of(settings)
+    own = {name: value for name, value in settings.items() if name not in EngineSettings.names()}
+    chosen = PrepareSettings.sized(preset, **own)
     shown = resolve(progress)
     return preparing.prepare(
-        files, Path(out), chosen, format=format, skip_bad=skip_bad, jobs=shared, progress=shown
+        files, Path(out), chosen, format=format, skip_bad=skip_bad, engine=engine, progress=shown
     )
 
 
 def paths(given: AnyPath | Sequence[AnyPath]) -> list[Path]:
     """One path or several, as a list."""
     return [Path(path) for path in ([given] if isinstance(given, str | Path) else given)]
+
+
+def lines_or_shards(path: AnyPath) -> Path:
+    """A file of JSON lines, or a folder: any name without an ending."""
+    return Path(path) if not Path(path).suffix else json_lines(path)
 
 
 def json_lines(path: AnyPath) -> Path:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from ssdvae.analysis import explain as explaining
 from ssdvae.answers import generate as generation
 from ssdvae.answers import infer as inference
-from ssdvae.api.data import json_lines, paths
+from ssdvae.answers.files import answer_files
+from ssdvae.api.data import json_lines, lines_or_shards, paths
 from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.api.training import as_model, corpus_of
-from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
+from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings, StreamSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
 from ssdvae.data.readers import Skipped, read_documents
@@ -82,7 +84,7 @@ def infer(
     return inferred if skipped is None else _and_say(inferred, skipped)
 
 
-@with_settings(InferSettings)
+@with_settings(InferSettings, StreamSettings)
 def infer_file(
     run: EventModel | AnyPath,
     documents: Documents,
@@ -93,13 +95,35 @@ def infer_file(
     progress: bool | Progress = True,
     **settings: Any,
 ) -> int:
-    """Write what `infer` finds to a file of JSON lines, which can be read again; returns how many documents.
+    """Write what `infer` finds to a file of JSON lines, or a folder of shards; returns how many documents.
 
     >>> ssdvae.infer_file("runs/first", "events.jsonl", "inferred.jsonl")
+
+    The documents of a file or of a folder of shards are shared by many processes; in a script, call it under
+    ``if __name__ == "__main__"``, or with ``jobs=1``.
     """
-    out = json_lines(out)
-    found = infer(run, documents, format=format, skip_bad=skip_bad, progress=progress, **settings)
-    return write_records(out, (document.to_record() for document in found))
+    out, shared = lines_or_shards(out), StreamSettings.of(settings)
+    chosen = {name: value for name, value in settings.items() if name not in StreamSettings.names()}
+    if not isinstance(documents, str | Path):
+        found = infer(run, documents, format=format, skip_bad=skip_bad, progress=progress, **chosen)
+        return write_records(json_lines(out), (document.to_record() for document in found))
+    asked = InferSettings.exactly(chosen).to_dict()
+    skipped = Skipped() if skip_bad else None
+    done = answer_files(
+        Path(run) if isinstance(run, str | Path) and Path(run).is_dir() else as_model(run),
+        Path(documents),
+        out,
+        partial(inference.inferred_records, **asked),
+        shared,
+        about={"infer": asked},
+        format=format,
+        skip_bad=skipped,
+        progress=resolve(progress),
+        label="inferring",
+    )
+    if skipped is not None:
+        log.info(str(skipped))
+    return done.counts["documents"]
 
 
 @with_settings(GenerateSettings)

@@ -29,6 +29,7 @@ def train(
     corpus: Corpus | AnyPath,
     out: AnyPath,
     *,
+    go_on: bool = False,
     progress: bool | Progress = True,
     **settings: Any,
 ) -> Run:
@@ -38,11 +39,13 @@ def train(
 
     ``recipe`` says what is learned and how, ``preset`` how large; both give defaults to the other settings.
     Those that are shown are of the recipe guided, for SSDVAE; what is shown as ``auto`` fits the corpus.
+    With ``go_on``, a run that is there already, with these settings, is gone on with.
     """
     given = {**TRAIN_DEFAULTS, **settings}
     TrainSettings.refuse_unknown(given)
     opened = as_corpus(corpus)
-    return training.train(opened, Path(out), TrainSettings.chosen(given, opened.counts), resolve(progress))
+    begin = training.train_or_resume if go_on else training.train
+    return begin(opened, Path(out), TrainSettings.chosen(given, opened.counts), resolve(progress))
 
 
 def resume(run: AnyPath, *, progress: bool | Progress = True) -> Run:

@@ -10,20 +10,27 @@ from jsonargparse import Namespace
 from ssdvae import api
 from ssdvae.cli.command import Command
 from ssdvae.cli.console import say
-from ssdvae.cli.flags import add_settings, add_sized_settings, given_settings, input_format
+from ssdvae.cli.flags import (
+    add_further_settings,
+    add_settings,
+    add_sized_settings,
+    given_settings,
+    input_format,
+)
 from ssdvae.cli.parser import Parser
 from ssdvae.config import (
     SPLITS,
     AnnotateSettings,
     ColumnSettings,
+    EngineSettings,
     ExtractSettings,
     PrepareSettings,
     Split,
-    StreamSettings,
 )
 from ssdvae.errors import UserError
 
 JSON_LINES = "file to write (.jsonl or .jsonl.gz)"
+OUT = "file to write (.jsonl or .jsonl.gz), or a folder for shards (a name without an ending)"
 
 
 def world_flags(parser: Parser, argv: Sequence[str]) -> None:
@@ -80,7 +87,7 @@ def import_documents(args: Namespace) -> None:
 def extract_flags(parser: Parser, argv: Sequence[str]) -> None:
     files = parser.add_argument_group("files")
     files.add_argument("sources", nargs="+", type=Path, help="files or folders of text, parsed or not")
-    files.add_argument("--out", type=Path, required=True, help=JSON_LINES)
+    files.add_argument("--out", type=Path, required=True, help=OUT)
     files.add_argument(
         "--format",
         default=None,
@@ -104,14 +111,14 @@ def _say_resumed(documents: int) -> None:
 
 def annotate_flags(parser: Parser, argv: Sequence[str]) -> None:
     files = parser.add_argument_group("files")
-    files.add_argument("source", type=Path, help="file of events in any known format")
+    files.add_argument("source", type=Path, help="file of events in any known format, or a folder of shards")
     files.add_argument(
         "--frames",
         required=True,
         help="framenet17, framenet15 or a folder of FrameNet; events with frames (.jsonl) to learn from; "
         "a lexicon (.csv, .json); a folder that --save made; or frame-semantic-transformer",
     )
-    files.add_argument("--out", type=Path, required=True, help=JSON_LINES)
+    files.add_argument("--out", type=Path, required=True, help=OUT)
     files.add_argument("--save", type=Path, default=None, help="folder for the classifier that was learned")
     files.add_argument(
         "--candidates", type=Path, default=None, help="lexicon of further frames, when learning from events"
@@ -155,16 +162,19 @@ def annotate(args: Namespace) -> None:
 def prepare_flags(parser: Parser, argv: Sequence[str]) -> None:
     files = parser.add_argument_group("files")
     files.add_argument(
-        "source", nargs="?", type=Path, default=None, help="one file, to be split by document id"
+        "source",
+        nargs="?",
+        type=Path,
+        default=None,
+        help="one file, or a folder of shards, to be split by document id",
     )
     for split in SPLITS:
         files.add_argument(f"--{split}", type=Path, default=None, help=f"or: the file of the {split} split")
     files.add_argument("--out", type=Path, required=True, help="corpus folder to write")
     input_format(files)
-    # Not one of the settings, which a corpus keeps: the corpus is the same whatever their number.
-    jobs = StreamSettings.table()["jobs"]
-    files.add_argument("--jobs", type=int, default=jobs.default, help=jobs.help)
     add_sized_settings(parser, PrepareSettings, argv)
+    # No settings of the corpus, which is the same whoever does the work.
+    add_further_settings(parser, EngineSettings, EngineSettings.names())
 
 
 def prepare(args: Namespace) -> None:
@@ -176,9 +186,9 @@ def prepare(args: Namespace) -> None:
         args.out,
         format=args.format,
         skip_bad=args.skip_bad,
-        jobs=args.jobs,
         preset=args.preset,
         **given_settings(PrepareSettings, args),
+        **given_settings(EngineSettings, args),
     )
     manifest, wanted = corpus.manifest, PrepareSettings.of(corpus.manifest["settings"])
     for split, counts in manifest["splits"].items():

@@ -84,7 +84,7 @@ def _add_flags(
         if definition.kind is bool:
             flags.append(definition.flag.replace("--", "--no-", 1))
         groups[title].add_argument(
-            *flags, action=_SettingFlag, definition=definition, default=SUPPRESS, help=help
+            *flags, action=_SettingFlag, dest=name, definition=definition, default=SUPPRESS, help=help
         )
 
 

@@ -12,10 +12,11 @@ from jsonargparse import Namespace
 from ssdvae import api
 from ssdvae.cli.command import Command
 from ssdvae.cli.console import say, show
-from ssdvae.cli.flags import TakesArguments, add_settings, given_settings, input_format
+from ssdvae.cli.flags import TakesArguments, add_further_settings, add_settings, given_settings, input_format
 from ssdvae.cli.parser import Parser
 from ssdvae.cli.tables import explain_tables, inferred_table, script_table
-from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
+from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings, StreamSettings
+from ssdvae.errors import UserError
 from ssdvae.records import to_json
 
 if TYPE_CHECKING:
@@ -54,22 +55,33 @@ def infer_flags(parser: Parser, argv: Sequence[str]) -> None:
         "as lines of its slots, `verb subj obj mod` (- for an empty one), with a blank line after each "
         "document",
     )
-    files.add_argument("--out", type=Path, default=None, help="file to write (.jsonl or .jsonl.gz)")
+    files.add_argument(
+        "--out",
+        type=Path,
+        default=None,
+        help="file to write (.jsonl or .jsonl.gz), or a folder for shards (a name without an ending)",
+    )
     input_format(files)
     add_settings(parser, InferSettings)
+    add_further_settings(parser, StreamSettings, StreamSettings.names())
 
 
 def infer(args: Namespace) -> None:
     settings = {"format": args.format, "skip_bad": args.skip_bad, **given_settings(InferSettings, args)}
     typed = args.file == "-"
     if typed and sys.stdin.isatty():
-        say("type events as: verb subj obj mod   (- for an empty slot; a blank line after the last event)")
+        args.run = api.load(args.run)
+        slots = " ".join(args.run.slots)
+        say(f"type events as: {slots}   (- for an empty slot; a blank line after the last event)")
         settings["batch"] = 1  # an answer after each document
     documents = sys.stdin.buffer if typed else args.file
+    shared = given_settings(StreamSettings, args)
     if args.out is not None:
-        count = api.infer_file(args.run, documents, args.out, **settings)
+        count = api.infer_file(args.run, documents, args.out, **settings, **shared)
         say(f"wrote {count:,} documents to {args.out}")
         return
+    if shared:
+        raise UserError(f"--{next(iter(shared)).replace('_', '-')} goes with --out")
     inferred = _reported(api.infer(args.run, documents, **settings))
     if args.json:
         for document in inferred:

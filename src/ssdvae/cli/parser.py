@@ -12,6 +12,9 @@ from jsonargparse import ArgumentParser, DefaultHelpFormatter
 
 from ssdvae.errors import UserError
 
+FORMER = {"--tensorboard": "it has become --track tensorboard"}
+"""Flags of earlier versions."""
+
 
 class _HelpFormatter(DefaultHelpFormatter):
     """One that leaves the lines of the examples as they are."""
@@ -75,7 +78,7 @@ class Parser(ArgumentParser):
         """What a flag, or a key of a --config file, that does not exist may stand for."""
         flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
         if wrong := re.search(r"[Uu]nrecognized arguments: .*?(--[\w-]+)", message):
-            return did_you_mean(wrong[1], flags)
+            return FORMER.get(wrong[1]) or did_you_mean(wrong[1], flags)
         if wrong := re.search(r"""(?:[Kk]ey|[Oo]ption|[Gg]roup)\s+['"](\w+)['"]""", message):
             return did_you_mean(wrong[1], [flag[2:].replace("-", "_") for flag in flags])
         return None

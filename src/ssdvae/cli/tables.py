@@ -26,14 +26,14 @@ def explain_tables(record: dict[str, Any]) -> Iterator[TableText]:
             yield "Purity of clusters", ["purity", "nmi"], figures
     if "attention" in record:
         slots = list(record["attention"]["all frames"]["own"])
-        head = ["frame", "events", *(f"own {slot}" for slot in slots), "elsewhere", "verbs", "entropy", "of"]
+        head = ["frame", "events", *(f"own {slot}" for slot in slots), "elsewhere", "heads", "entropy", "of"]
         lines = [
             [
                 frame,
                 f"{look['events']:,}",
                 *(f"{look['own'][slot]:.0%}" for slot in slots),
                 f"{1 - look['own_event']:.0%}",
-                f"{look['verbs']:.0%}",
+                f"{look['heads']:.0%}",
                 f"{look['entropy']:.2f}",
                 f"{look['most_entropy']:.2f}",
             ]

@@ -17,7 +17,7 @@ class ExplainSettings(Settings):
 
     split: Split = setting("valid", "which split of the corpus", topic="data")
     words: str | None = setting(
-        None, "words whose frames are shown, comma-separated; by default the most frequent verbs"
+        None, "words whose frames are shown, comma-separated; by default the most frequent heads"
     )
     frames: str | None = setting(
         None, "frames whose words are shown, comma-separated; by default the most frequent frames"
@@ -69,7 +69,9 @@ class GenerateSettings(Settings):
     beam: int = setting(10, "beam search: beam size", at_least=1, at_most=10_000)
     repeat: bool = setting(True, "let an event occur twice in a script", topic="constraints")
     distinct_roles: bool = setting(
-        False, "no event may have the same subject and object", topic="constraints"
+        False,
+        "no event may have the same word in two arguments, such as subject and object",
+        topic="constraints",
     )
     seed: int = setting(1, "random seed", at_least=0, topic="computation")
     batch: int = setting(100, "batch size: scripts sampled at once", at_least=1, topic="computation")

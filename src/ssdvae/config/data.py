@@ -171,12 +171,36 @@ class PrepareSettings(ColumnSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamSettings(Settings):
-    """Documents through many processes into one file."""
+class EngineSettings(Settings):
+    """Where work is done that many processes share. What comes of it is the same wherever that is."""
 
     topic: ClassVar[str] = "processes"
 
     jobs: int = setting(0, "number of processes; 0 for one per core", at_least=0)
+    engine: Literal["processes", "ray"] = setting(
+        "processes", "what runs them: this machine, or Ray (extra: ray), on as many machines as there are"
+    )
+    address: str | None = setting(
+        None,
+        "Ray cluster to join, such as auto or 10.0.0.1:6379; by default Ray is started on this machine alone",
+    )
+
+    def check_relations(self) -> None:
+        self._require("address", self.address is None or self.engine == "ray", "none without --engine ray")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSettings(EngineSettings):
+    """Documents through many processes into a file, or into a folder of shards."""
+
+    topic: ClassVar[str] = "shards"
+
+    shard_documents: int = setting(
+        1000, "documents of a shard, where --out is a folder and the input is not one of shards", at_least=1
+    )
+    shard_format: Literal["jsonl.gz", "jsonl", "parquet"] = setting(
+        "jsonl.gz", "format of the shards, where --out is a folder"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,8 @@ def upgraded(values: Mapping[str, Any]) -> dict[str, Any]:
         values = {name: value for name, value in values.items() if name in known or not _is_setting(name)}
     if number < 3:
         values = {"recipe": None, **values}
+    if values.pop("tensorboard", False):
+        values = {"track": "tensorboard", **values}
     return values
 
 

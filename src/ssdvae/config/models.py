@@ -259,13 +259,13 @@ class PlannerSettings(LanguageModelSettings, OptionalRoleSettings):
     topic: ClassVar[str] = "planner"
 
     mixture: Literal["head", "event"] = setting(
-        "head", "what is a mixture over frames: p(verb) alone, or p(verb and arguments)"
+        "head", "what is a mixture over frames: p(head) alone, or p(head and arguments)"
     )
     candidates: int = setting(
-        8, "candidate frames of a verb: its most frequent ones, each with a weight of its own", at_least=1
+        8, "candidate frames of a head: its most frequent ones, each with a weight of its own", at_least=1
     )
     frame_vectors: Literal["heads", "random"] = setting(
-        "heads", "how the frame vectors are initialised: with the mean vector of their verbs, or at random"
+        "heads", "how the frame vectors are initialised: with the mean vector of their heads, or at random"
     )
     label_weight: float = setting(
         1.0,
@@ -274,7 +274,7 @@ class PlannerSettings(LanguageModelSettings, OptionalRoleSettings):
     )
     lexicon: Path | None = setting(
         None,
-        "further candidates: table or JSON of verbs, as the corpus has them, and their frames",
+        "further candidates: table or JSON of heads, as the corpus has them, and their frames",
         training_only=True,
     )
 

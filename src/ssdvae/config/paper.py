@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from ssdvae.config.data import EngineSettings
 from ssdvae.config.evaluation import EvaluateSettings
 from ssdvae.config.presets import PRESETS
-from ssdvae.config.settings import Settings, setting
+from ssdvae.config.settings import setting
 from ssdvae.config.training import TrainSettings
 
 REPRODUCED = (
     "rnnlm",
+    "rnnlm-document",
+    "rnnlm-past",
     "rnnlm-role",
     "haqae",
     "ssdvae",
@@ -20,7 +23,11 @@ REPRODUCED = (
     "rnnlm-classifier",
     "rnnlm-role-classifier",
 )
-"""The models in the paper's tables, as `reproduce --models` names them."""
+"""The models in the paper's tables, as `reproduce --models` names them. `rnnlm-document` and `rnnlm-past`,
+with a vector of the document or of the events so far, stand beside what the authors' code has."""
+
+Version = Literal["paper", "code"]
+"""What SSDVAE is: the model of the paper's text, or that of the authors' code of its time."""
 
 TRAINED_ALIKE = tuple(
     name
@@ -38,11 +45,16 @@ events is measured on them."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproduceSettings(Settings):
+class ReproduceSettings(EngineSettings):
     """Which cells of the paper's tables are made, and how many at a time."""
 
     topic: ClassVar[str] = "experiments"
 
+    as_: Literal["paper", "code", "both"] = setting(
+        "paper",
+        "which SSDVAE: that of the paper's text; that of the authors' code of its time, with a vector of the "
+        "whole document and observed frames that replace the logits; or both, side by side",
+    )
     scale: str = setting("paper", f"preset of all models, as --preset of train: {', '.join(PRESETS)}")
     seeds: int = setting(3, "runs behind each row of a table, with the random seeds 1, 2, …", at_least=1)
     observe: str = setting(
@@ -58,7 +70,21 @@ class ReproduceSettings(Settings):
         "further cloze files in the public <TUP>/<DIST> format, as NAME=FILE, comma-separated; the paper's "
         "figures for the New York Times stand beside the one that is named nyt",
     )
-    jobs: int = setting(0, "runs at a time; 0 for one per GPU or, without a GPU, per core", at_least=0)
+    cells: Path | None = setting(
+        None,
+        "CSV file with the figures of runs that were made elsewhere, as tables/cells.csv has them: these are "
+        "not made again",
+    )
+    jobs: int = setting(
+        0,
+        "runs at a time; 0 for one per GPU or, without a GPU, per core",
+        at_least=0,
+        topic="processes",
+    )
+
+    @property
+    def versions(self) -> tuple[Version, ...]:
+        return ("paper", "code") if self.as_ == "both" else (self.as_,)
 
     @property
     def observed(self) -> tuple[float, ...]:
@@ -76,6 +102,7 @@ class ReproduceSettings(Settings):
         return {name or Path(path).stem: Path(path) for name, _, path in pairs}
 
     def check_relations(self) -> None:
+        super().check_relations()
         self._require("scale", self.scale in PRESETS, f"one of {', '.join(PRESETS)}")
         try:
             right = all(0 <= value <= 1 for value in self.observed)

@@ -95,7 +95,8 @@ class Setting:
 
     @property
     def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
+        # A word that Python keeps for itself has an underscore behind it: as_ is --as.
+        return "--" + self.name.rstrip("_").replace("_", "-")
 
     @property
     def optional(self) -> bool:

@@ -11,6 +11,7 @@ from ssdvae.config.models import MODEL_SETTINGS, ModelSettings, SSDVAESettings
 from ssdvae.config.presets import Counts, Preset, sizes
 from ssdvae.config.recipes import recipe
 from ssdvae.config.settings import Bounds, Setting, Settings, setting
+from ssdvae.config.slots import SLOTS
 
 EVAL_BATCH = 400
 """Documents scored at once: with 200 a step of a GRU has too little to multiply, with 800 it is no faster."""
@@ -103,7 +104,12 @@ class TrainSettings(Settings):
         1, "random seed of the initial weights, the order of documents, the masks and the noise", at_least=0
     )
     precision: Literal["no", "bf16", "fp16"] = setting("no", "mixed precision")
-    tensorboard: bool = setting(False, "also write TensorBoard events (extra: tensorboard)", topic="the run")
+    track: str | None = setting(
+        None,
+        "experiment trackers to show the run in, comma-separated: tensorboard, wandb, mlflow, trackio, or "
+        "another one that Accelerate knows; each needs its own package",
+        topic="the run",
+    )
 
     def __init__(self, *, model_settings: ModelSettings | None = None, **values: Any) -> None:
         if model_settings is None:
@@ -185,6 +191,7 @@ class BenchmarkSettings(TrainSettings):
     topic: ClassVar[str] = "what is timed"
 
     events: int = setting(5, "events per document (M)", at_least=1, at_most=10_000)
+    slots: int = setting(len(SLOTS), "slots of an event", at_least=1, at_most=100)
     vocabulary: int = setting(40_000, "vocabulary size (V)", at_least=3)
     frames: int = setting(500, "number of frames (F)", at_least=1)
     steps: int = setting(5, "number of training steps, and of evaluation batches, that are timed", at_least=1)

@@ -23,6 +23,10 @@ EVENTS = 20
 """Events of an ordinary document, at most: fewer documents are read at once where one is longer."""
 
 
+DRAWN = 2**20
+"""Events for which it is drawn at once whether their frame is observed; the draws are those of all."""
+
+
 def generator(seed: int, *purpose: str | int) -> torch.Generator:
     """A generator for one purpose: ``generator(seed, "noise", step)``."""
     digest = hashlib.blake2b(repr((seed, *purpose)).encode(), digest_size=8).digest()
@@ -56,13 +60,13 @@ class Noise:
 class Batch:
     """Some documents. Where ``mask`` is False an event is padding, and nothing looks at it."""
 
-    tokens: Int[Tensor, "B M 4"]
+    tokens: Int[Tensor, "B M S"]
     frames: Int[Tensor, "B M"]
     observed: Int[Tensor, "B M"]
     mask: Bool[Tensor, "B M"]
 
     @classmethod
-    def of_words(cls, tokens: Int[Tensor, "B M 4"]) -> Batch:
+    def of_words(cls, tokens: Int[Tensor, "B M S"]) -> Batch:
         """Documents without padding, of which no frame is known."""
         nothing = torch.full_like(tokens[..., 0], -1)
         return cls(tokens, nothing, nothing, nothing < 0)
@@ -73,7 +77,7 @@ class Batch:
     @property
     def words(self) -> Int[Tensor, " B"]:
         """Words of each document."""
-        return 4 * self.mask.sum(1)
+        return self.tokens.shape[-1] * self.mask.sum(1)
 
     def first(self, events: int) -> Batch:
         """The first events of each document."""
@@ -94,8 +98,12 @@ def mask_frames(documents: Documents, observe: float, seed: int) -> NDArray[np.i
     documents are cut nor on which windows have an event. Nor do the draws depend on ε, so what is observed at
     a lower ε is at a higher one too.
     """
-    draws = torch.rand(len(documents.frames), generator=generator(seed, "masks")).numpy()
-    return np.where(draws < observe, documents.frames, -1).astype(np.int32)
+    draws, observed = generator(seed, "masks"), np.empty(len(documents.frames), np.int32)
+    for start in range(0, len(observed), DRAWN):
+        frames = documents.frames[start : start + DRAWN]
+        kept = torch.rand(len(frames), generator=draws).numpy() < observe
+        observed[start : start + DRAWN] = np.where(kept, frames, -1)
+    return observed
 
 
 def collate(

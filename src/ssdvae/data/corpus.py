@@ -1,7 +1,8 @@
 """The corpus folder: what `prepare` writes and everything after it reads.
 
 train.arrow valid.arrow test.arrow   one row per document (Arrow streams; `datasets.Dataset.from_file`
-                                     and `pyarrow.ipc.open_stream` read them too)
+                                     and `pyarrow.ipc.open_stream` read them too); of many documents also
+                                     train-00001.arrow, train-00002.arrow, …
 vocab.json frames.json               words and frames of the training split
 cloze/valid.txt cloze/test.txt       items of the inverse narrative cloze, where documents are long enough
 masked/*.jsonl order/*.jsonl         which event stood here, and which order is the true one: likewise
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +30,7 @@ from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.integrity import check_file
 from ssdvae.data.manifest import read_manifest
-from ssdvae.data.table import check_range, list_lengths, numbers, read_table
+from ssdvae.data.table import AGAIN, check_range, list_lengths, numbers, read_table
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import check_exists, sha256
@@ -116,6 +118,11 @@ def write_manifest(
         manifest["columns"] = columns.to_record()
     # In ASCII: a path need not be text.
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def split_file(split: Split, number: int) -> str:
+    """The name of a file of a split: those after the first have a number."""
+    return f"{split}-{number:05d}.arrow" if number else f"{split}.arrow"
 
 
 class Corpus:
@@ -229,17 +236,33 @@ class Corpus:
         """The file with the cloze items of a split, for ``read_cloze``."""
         return self.items("cloze", split)
 
+    def split_files(self, name: Split) -> list[str]:
+        """The files of a split, in their order."""
+        further = sorted(f for f in self.manifest["sha256"] if re.fullmatch(rf"{name}-\d+\.arrow", f))
+        return [split_file(name, 0), *further]
+
+    def split_fingerprint(self, name: Split) -> str:
+        """Tells whether two corpora have the same split: the SHA-256 of its file, or of several."""
+        digests = [self.manifest["sha256"][file] for file in self.split_files(name)]
+        return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
     def split(self, name: Split) -> Documents:
         if name not in SPLITS:
             raise UserError(f"no split {name!r}; there are: {', '.join(SPLITS)}")
-        path = self.checked(f"{name}.arrow")
-        read = _read_padded if self.manifest["format"] == 1 else _read_documents
-        documents = read(path, self, self.manifest["splits"][name]["documents"])
+        documents = Documents.joined([self._read(self.checked(file)) for file in self.split_files(name)])
+        path, rows = self.folder / f"{name}.arrow", self.manifest["splits"][name]["documents"]
+        if len(documents) != rows:
+            found, expected = f"{len(documents):,} documents", f"{rows:,}, as manifest.json has it"
+            raise DataError(path, None, found, expected, AGAIN)
         if not len(documents):
             raise UserError(
                 f"{path} has no documents\n"
                 "prepare again with a larger --valid-share or --test-share, or with a file for each split"
             )
+        return documents
+
+    def _read(self, path: Path) -> Documents:
+        documents = (_read_padded if self.manifest["format"] == 1 else _read_documents)(path, self)
         for key, values, lowest, highest in (
             ("tokens", documents.tokens, 0, len(self.vocabulary) - 1),
             ("frames", documents.frames, -1, len(self.frames) - 1),
@@ -248,8 +271,8 @@ class Corpus:
         return documents
 
 
-def _read_documents(path: Path, corpus: Corpus, rows: int) -> Documents:
-    table = read_table(path, SCHEMA, rows)
+def _read_documents(path: Path, corpus: Corpus) -> Documents:
+    table = read_table(path, SCHEMA)
     tokens, frames = (numbers(table.column(key)) for key in ("tokens", "frames"))
     words, lengths = (list_lengths(table.column(key)) for key in ("tokens", "frames"))
     check_range(path, "events", lengths, 1, corpus.events or np.iinfo(np.int32).max)
@@ -261,11 +284,11 @@ def _read_documents(path: Path, corpus: Corpus, rows: int) -> Documents:
     return Documents.of_events(table.column("id"), tokens.reshape(-1, slots), frames, lengths)
 
 
-def _read_padded(path: Path, corpus: Corpus, rows: int) -> Documents:
+def _read_padded(path: Path, corpus: Corpus) -> Documents:
     """Format 1."""
     events = corpus.events
     assert events is not None  # `read_manifest` sees to it
-    table = read_table(path, padded_schema(events, len(corpus.slots)), rows)
+    table = read_table(path, padded_schema(events, len(corpus.slots)))
     tokens, frames = (numbers(table.column(key)) for key in ("tokens", "frames"))
     lengths = np.asarray(table.column("length").to_numpy())
     check_range(path, "length", lengths, 1, events)

@@ -6,12 +6,15 @@ What belongs to an event, such as whether its frame is observed, is the same in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from ssdvae.data.joined import joined
 
 Number = TypeVar("Number", np.int32, np.int64, np.float32, np.float64)
 
@@ -50,6 +53,17 @@ class Documents:
         count, most = frames.shape
         starts = most * np.arange(count, dtype=np.int64)
         return cls(ids, tokens.reshape(count * most, tokens.shape[-1]), frames.reshape(-1), starts, lengths)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Documents of several files, one file after another."""
+        if len(parts) == 1:
+            return parts[0]
+        tokens, frames = (joined([getattr(part, key) for part in parts]) for key in ("tokens", "frames"))
+        before = np.cumsum([0, *(len(part.frames) for part in parts)])
+        starts = np.concatenate([part.starts + n for part, n in zip(parts, before, strict=False)])
+        ids = pa.chunked_array([chunk for part in parts for chunk in part.ids.chunks], pa.string())
+        return cls(ids, tokens, frames, starts, np.concatenate([part.lengths for part in parts]))
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -14,8 +13,8 @@ from typing import Self, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ssdvae.config import SPLITS, PrepareSettings, Split
-from ssdvae.data.corpus import SCHEMA, Corpus, write_manifest
+from ssdvae.config import SPLITS, EngineSettings, PrepareSettings, Split
+from ssdvae.data.corpus import SCHEMA, Corpus, split_file, write_manifest
 from ssdvae.data.events import Document, Event, Words, folded
 from ssdvae.data.items import ItemBuilder
 from ssdvae.data.source import Found, Source, split_of
@@ -27,8 +26,10 @@ from ssdvae.progress import SILENT, Progress, track
 
 __all__ = ["prepare", "split_of", "usable_events", "words_of"]
 
-ROWS = 4096
-"""Documents per record batch: what is held in memory while writing."""
+ROWS = 2**17
+"""Documents of a file: what is held in memory while writing.
+
+A file is one record batch, whose numbers stand one after another, so that they can be read where they are."""
 
 COUNTS = [
     "read",
@@ -42,6 +43,9 @@ COUNTS = [
     "one_event",
 ]
 """Counts of each split that the manifest has."""
+
+ALONE = EngineSettings(jobs=1)
+"""All in this process."""
 
 Result = TypeVar("Result")
 
@@ -72,8 +76,8 @@ def words_of(event: Event, settings: PrepareSettings) -> Words:
 class _Passes:
     """Reads each source file as often as needed; remembers how many documents and bad lines it has."""
 
-    def __init__(self, source: Source, jobs: int, progress: Progress) -> None:
-        self.source, self.jobs, self.progress = source, jobs, progress
+    def __init__(self, source: Source, engine: EngineSettings, progress: Progress) -> None:
+        self.source, self.engine, self.progress = source, engine, progress
         self.skipped: dict[str, int] = {}
         self.documents: dict[Path, int] = {}  # how many to expect, of a file that was read before
 
@@ -81,7 +85,7 @@ class _Passes:
         self, path: Path, label: str, work: Callable[[Iterable[Found]], Result]
     ) -> Iterator[Result]:
         read = bad = 0
-        parts = self.source.read(path, work, self.jobs)
+        parts = self.source.read(path, work, self.engine)
         for part in track(self.progress, parts, label, self.documents.get(path), lambda part: part.read):
             read, bad = read + part.read, bad + part.bad
             yield part.result
@@ -97,7 +101,7 @@ def prepare(
     *,
     format: str | None = None,
     skip_bad: bool = False,
-    jobs: int = 1,
+    engine: EngineSettings = ALONE,
     progress: Progress = SILENT,
 ) -> Corpus:
     """Write a corpus folder from one file, split by document id, or from one file for each split;
@@ -105,8 +109,8 @@ def prepare(
     without one for validation, that is a share of the training file.
 
     Vocabularies are counted on the training split only. The folder appears when it is complete, and is the
-    same whatever the number of ``jobs``: processes that share the work (0: one for each core). What is held
-    in memory does not grow with the documents, but for the counts of the different words.
+    same whatever the ``engine`` that shares the work. What is held in memory does not grow with the
+    documents, but for the counts of the different words.
     """
     settings = settings or PrepareSettings()
     if settings.single_events:
@@ -120,7 +124,7 @@ def prepare(
     with new_folder(out) as temporary:
         hashes = {str(path): sha256(path) for path in source.paths}
         with as_documents(source, temporary / "rows", progress) as given, translate_os_errors(out, "write"):
-            settings, passes = given.source.settings, _Passes(given.source, jobs, progress)
+            settings, passes = given.source.settings, _Passes(given.source, engine, progress)
             frames, vocabulary = _count(passes, settings, ", ".join(hashes))
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
@@ -268,12 +272,11 @@ def _encode_documents(
     return {split: (some.rows(), some.counts, some.items) for split, some in numbers.items()}
 
 
-class _SplitFile:
-    """One Arrow stream, written in blocks of the same size however the documents come."""
+class _SplitFiles:
+    """The Arrow streams of a split, of the same size however the documents come."""
 
-    def __init__(self, path: Path, files: ExitStack) -> None:
-        file = files.enter_context(pa.OSFile(str(path), "wb"))
-        self.writer = files.enter_context(pa.ipc.new_stream(file, SCHEMA))
+    def __init__(self, folder: Path, split: Split) -> None:
+        self.folder, self.split, self.files = folder, split, 0
         self.waiting = SCHEMA.empty_table()
         self.longest = 0  # events of a document
 
@@ -282,17 +285,20 @@ class _SplitFile:
         self.longest = max(self.longest, longest or 0)
         self.waiting = pa.concat_tables([self.waiting, pa.Table.from_batches([rows])])
         while len(self.waiting) >= ROWS:
-            self._write_block()
+            self._write_file()
 
-    def _write_block(self) -> None:
-        block = self.waiting.slice(0, ROWS)
-        self.waiting = self.waiting.slice(ROWS)
-        # Copied, not cut out: the same documents give the same bytes, whatever they were cut from.
-        self.writer.write_table(block.take(pa.array(range(len(block)))).combine_chunks())
+    def _write_file(self) -> None:
+        rows, self.waiting = self.waiting.slice(0, ROWS), self.waiting.slice(ROWS)
+        path = self.folder / split_file(self.split, self.files)
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, SCHEMA) as writer:
+            # Copied, not cut out: the same documents give the same bytes, whatever they were cut from.
+            writer.write_table(rows.take(pa.array(range(len(rows)), pa.int64())).combine_chunks())
+        self.files += 1
 
     def finish(self) -> None:
-        if len(self.waiting):
-            self._write_block()
+        """The rest; of a split without documents, a file that says so."""
+        if len(self.waiting) or not self.files:
+            self._write_file()
 
 
 def _write_splits(
@@ -302,16 +308,15 @@ def _write_splits(
     counts: dict[Split, Counter[str]] = {split: Counter(dict.fromkeys(COUNTS, 0)) for split in SPLITS}
     builders: dict[Split, ItemBuilder] = {s: ItemBuilder(settings) for s in SPLITS if s != "train"}
     work = partial(_encode_documents, settings=settings, vocabulary=vocabulary, frames=frames)
-    with ExitStack() as stack:
-        files = {split: _SplitFile(folder / f"{split}.arrow", stack) for split in SPLITS}
-        for path in dict.fromkeys(passes.source.path(split) for split in SPLITS):
-            for part in passes.map_documents(path, "writing", work):
-                for split, (rows, counted, items) in part.items():
-                    files[split].write(rows)
-                    counts[split].update(counted)
-                    if items is not None:
-                        builders[split].add_all(items)
-        for file in files.values():
-            file.finish()
+    files = {split: _SplitFiles(folder, split) for split in SPLITS}
+    for path in dict.fromkeys(passes.source.path(split) for split in SPLITS):
+        for part in passes.map_documents(path, "writing", work):
+            for split, (rows, counted, items) in part.items():
+                files[split].write(rows)
+                counts[split].update(counted)
+                if items is not None:
+                    builders[split].add_all(items)
+    for file in files.values():
+        file.finish()
     found = {split: {**counts[split], "longest": files[split].longest} for split in SPLITS}
     return found, builders

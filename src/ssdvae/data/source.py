@@ -9,10 +9,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from ssdvae.config import SPLITS, PrepareSettings, Split
+from ssdvae.config import SPLITS, EngineSettings, PrepareSettings, Split
 from ssdvae.data.events import Document
 from ssdvae.data.readers import Skipped, guess_format, read_documents
 from ssdvae.data.readers.jsonl import parse_lines
+from ssdvae.data.shards import list_shards
 from ssdvae.files import byte_lines, stop_at_first_error
 from ssdvae.pool import chunked, map_in_processes
 
@@ -47,7 +48,10 @@ def split_of(id: str, settings: PrepareSettings) -> Split:
 
 @dataclass(frozen=True)
 class Source:
-    """One file to be split, or one for each split; read again for each thing that is counted or written."""
+    """One file to be split, or one for each split; read again for each thing that is counted or written.
+
+    A folder of shards may stand for a file.
+    """
 
     sources: Path | Mapping[Split, Path]
     settings: PrepareSettings
@@ -56,7 +60,9 @@ class Source:
 
     @property
     def paths(self) -> list[Path]:
-        return [self.sources] if isinstance(self.sources, Path) else list(self.sources.values())
+        """Every file that is read; of a folder, its shards."""
+        given = [self.sources] if isinstance(self.sources, Path) else self.sources.values()
+        return [file for path in given for file in list_shards(path) or [path]]
 
     def path(self, split: Split) -> Path:
         """The file of a split; without one of its own, validation is a share of the training file."""
@@ -79,16 +85,19 @@ class Source:
         return [split for split in named if split in (drawn, "test")]
 
     def read(
-        self, path: Path, work: Callable[[Iterable[Found]], Result], jobs: int
+        self, path: Path, work: Callable[[Iterable[Found]], Result], engine: EngineSettings
     ) -> Iterator[Part[Result]]:
         """Apply ``work`` to the documents of a file, a chunk at a time; results come in the file's order.
 
-        JSON lines are parsed by the process that does the work. Other formats are read and worked on here:
-        handing their documents to another process would take as long as the work itself.
+        Shards and JSON lines are parsed by the process that does the work. Other files are read and worked on
+        here: handing their documents to another process would take as long as the work itself.
         """
+        if shards := list_shards(path):
+            yield from map_in_processes(shards, partial(_shard, source=self, path=path, work=work), engine)
+            return
         if (self.format or guess_format(path)) == "jsonl":
             lines = chunked(byte_lines(path), BYTES, lambda line: len(line[1]))
-            yield from map_in_processes(lines, partial(_parsed, source=self, path=path, work=work), jobs)
+            yield from map_in_processes(lines, partial(_parsed, source=self, path=path, work=work), engine)
             return
         skipped = Skipped()
         documents = read_documents(
@@ -98,6 +107,15 @@ class Source:
             yield _part(chunk, skipped, self, path, work)
             skipped.count = 0
         yield _part([], skipped, self, path, work)  # what was bad after the last document
+
+
+def _shard(
+    shard: Path, source: Source, path: Path, work: Callable[[Iterable[Found]], Result]
+) -> Part[Result]:
+    skipped = Skipped()
+    skip_bad = skipped if source.skip_bad else None
+    documents = read_documents(shard, source.format, skip_bad, source.settings.slot_names)
+    return _part(documents, skipped, source, path, work)
 
 
 def _parsed(

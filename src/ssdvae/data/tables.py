@@ -22,6 +22,10 @@ from ssdvae.progress import Progress, track
 
 def asked_columns(settings: ColumnSettings, path: Path, format: str | None) -> Columns | None:
     """The columns that the settings name, of a file of that kind; None if they name none."""
+    if path.is_dir():
+        if not settings.named_columns:
+            return None
+        raise UserError(f"{path} is a folder; a table whose columns are named is one file")
     choice = known_format(path, format)
     try:
         columns = columns_of(settings, log=choice == "xes")

@@ -37,9 +37,13 @@ class AttentionMeans:
         return sum(self.own.values())
 
     @property
-    def verbs(self) -> float:
-        """The share on verbs, of the event itself and of others."""
-        return self.own["verb"] + self.elsewhere["verb"]
+    def own_head(self) -> float:
+        return next(iter(self.own.values()))
+
+    @property
+    def heads(self) -> float:
+        """The share on heads, of the event itself and of others."""
+        return self.own_head + next(iter(self.elsewhere.values()))
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def score_cloze(
 
     # Many items share their continuations: each is scored once.
     unique, place = np.unique(task.options.reshape(items * options, -1), axis=0, return_inverse=True)
-    place, sequels = place.reshape(items, options), unique.reshape(-1, events, 4)
+    place, sequels = place.reshape(items, options), unique.reshape(-1, events, task.options.shape[-1])
     others = _other_seeds(items, settings)
     alone = np.zeros((len(sequels), len(others)))
     for column, other in enumerate(others):
@@ -105,7 +105,7 @@ def _log_probs(
 
 
 def _with_planned_frames(
-    model: EventModel, seeds: Int[Tensor, "B 4"], options: Int[Tensor, "B O E 4"]
+    model: EventModel, seeds: Int[Tensor, "B S"], options: Int[Tensor, "B O E S"]
 ) -> Float[Tensor, "B O"]:
     """With the latent variables of all events rolled out from the seed."""
     seed = Batch.of_words(seeds[:, None])
@@ -116,7 +116,7 @@ def _with_planned_frames(
 
 
 def _with_inferred_frames(
-    model: EventModel, seeds: Int[Tensor, "B 4"], options: Int[Tensor, "B O E 4"]
+    model: EventModel, seeds: Int[Tensor, "B S"], options: Int[Tensor, "B O E S"]
 ) -> Float[Tensor, "B O"]:
     """With the latent variables read off seed and option, and paid for."""
     first = seeds[:, None, None].expand(-1, options.shape[1], 1, -1)

@@ -168,7 +168,7 @@ def evaluate(
         # The noise of a batch depends on its place alone: any number of processes gives the same figures.
         noise = Noise(generator(settings.eval_seed, "evaluate", number), len(batch))
         events = int(batch.mask.sum())
-        total.add(documents=len(batch), words=4 * events, separators=events - len(batch))
+        total.add(documents=len(batch), words=batch.tokens.shape[-1] * events, separators=events - len(batch))
         if words_scored:
             total.add(nats=-model.word_log_probs(batch, noise).double().sum())
         if samples:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,8 +47,8 @@ def measure_scripts(
     if not labelled:
         return None
     some = documents.take(np.array(labelled[: settings.scripts]))
-    real = list(_documents(corpus, some))
-    made = list(_generated(model, some, real, settings))
+    real = list(as_documents(corpus, some))
+    made = list(generate_as_asked(model, some, real, settings))
     reader = _reader(corpus, settings)
     scores: dict[str, float] = {
         "scripts_as_asked": _agreement(reader, made),
@@ -58,11 +57,11 @@ def measure_scripts(
     }
     world = World.embedded()
     if is_of_world(corpus, world):
-        scores |= _by_world(world, made, real)
+        scores |= by_world(world, made, real)
     return Result(len(real), scores)
 
 
-def _documents(corpus: Corpus, documents: Documents) -> Iterator[Document]:
+def as_documents(corpus: Corpus, documents: Documents) -> Iterator[Document]:
     """Documents of a corpus by their words: rare ones are the unknown word, as the model reads them."""
     word, frame = corpus.vocabulary.name, corpus.frames.name
     for id, part in zip(documents.ids.to_pylist(), documents.parts(), strict=True):
@@ -71,7 +70,7 @@ def _documents(corpus: Corpus, documents: Documents) -> Iterator[Document]:
         yield Document(id, tuple(events))
 
 
-def _generated(
+def generate_as_asked(
     model: EventModel, documents: Documents, real: Sequence[Document], settings: EvaluateSettings
 ) -> Iterator[Document]:
     """A script for each document: its first event, then generated ones, each with the frame asked for."""
@@ -90,7 +89,7 @@ def _generated(
             first, *others = document.events
             words = (Event.of_words([*map(model.vocabulary.name, event)]) for event in script[1:])
             # A script goes on to the end of the longest document.
-            events = [replace(made, frame=event.frame) for made, event in zip(words, others, strict=False)]
+            events = [made.changed(frame=event.frame) for made, event in zip(words, others, strict=False)]
             yield Document(document.id, (first, *events))
 
 
@@ -103,7 +102,7 @@ def _reader(corpus: Corpus, settings: EvaluateSettings) -> Annotator:
     train = corpus.split("train")
     order = np.random.default_rng(settings.eval_seed).permutation(len(train))
     enough = int(np.searchsorted(np.cumsum(train.lengths[order]), LEARNED_FROM)) + 1
-    learned_from = _documents(corpus, train.take(order[:enough]))
+    learned_from = as_documents(corpus, train.take(order[:enough]))
     return FrameClassifier.fit(event for document in learned_from for event in document.events)
 
 
@@ -143,7 +142,7 @@ def is_of_world(corpus: Corpus, world: World) -> bool:
     return words <= world.words and set(corpus.frames.names) <= set(world.frames)
 
 
-def _by_world(world: World, made: Sequence[Document], real: Sequence[Document]) -> dict[str, float]:
+def by_world(world: World, made: Sequence[Document], real: Sequence[Document]) -> dict[str, float]:
     """How many scripts the world can tell, and the mean of their exact log p beside that of the documents."""
     log_probs = [world.log_prob(document.events) for document in made]
     possible = [log_p for log_p in log_probs if log_p > -math.inf]

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from ssdvae.config import AnnotateSettings
 from ssdvae.data.events import Document, Event, document_from_record, event_from_record
-from ssdvae.data.readers import Skipped, guess_format, read_documents
-from ssdvae.data.readers.jsonl import filled_lines, parse_line
-from ssdvae.data.readers.official import frame_file
+from ssdvae.data.readers import Skipped
 from ssdvae.data.relations import read_relations
+from ssdvae.data.stream import Found, document_files, found_document, one_by_one, stream
 from ssdvae.errors import DataError, Malformed, UserError, not_installed
 from ssdvae.extraction.lexicon import Guess, read_lexicon
 from ssdvae.extraction.readers.text import json_records
-from ssdvae.extraction.stream import Task, header, stream
 from ssdvae.files import check_exists, stop_at_first_error
 from ssdvae.progress import SILENT, Progress
 
@@ -26,9 +24,6 @@ TRANSFORMER = "frame-semantic-transformer"
 
 CHUNK = 1000
 """Documents that a process takes at once: about as many as are annotated in the time in which it starts."""
-
-Line = tuple[Path, int, str]
-"""A line of a file, with its number."""
 
 
 class Annotator(Protocol):
@@ -66,19 +61,20 @@ def annotate(
     skip_bad: Skipped | None = None,
     progress: Progress = SILENT,
 ) -> Annotated:
-    """Write the documents of a file again, with frames, in their order."""
+    """Write the documents of a file, or of a folder of shards, again, with frames, in their order."""
     settings = settings or AnnotateSettings()
-    choice = format or guess_format(source)
-    files = [source, frame_file(source)] if choice == "official" else [source]
-    # A T5 fills the cores or the GPU by itself, and is so slow that each document is kept at once.
-    jobs, chunk = (1, 1) if isinstance(annotator, Transformer) else (settings.jobs, CHUNK)
+    chunk = CHUNK
+    if isinstance(annotator, Transformer):
+        # A T5 fills the cores or the GPU by itself, and is so slow that each document is kept at once.
+        chunk = 1
+        if settings.engine == "processes":
+            settings = replace(settings, jobs=1)
     done = stream(
-        _tasks(source, choice, skip_bad),
-        partial(_annotated, annotator=annotator, settings=settings),
+        document_files(source, format),
+        partial(one_by_one, work=partial(_annotated, annotator=annotator, settings=settings)),
         out,
-        header=header(files, settings, format=choice, annotator=annotator.fingerprint()),
-        sources=[source],
-        jobs=jobs,
+        settings,
+        about={"format": format, "annotator": annotator.fingerprint()},
         chunk=chunk,
         skip_bad=skip_bad,
         progress=progress,
@@ -87,21 +83,11 @@ def annotate(
     return Annotated(**done.counts, resumed=done.resumed, skipped=skip_bad)
 
 
-def _tasks(source: Path, format: str, skip_bad: Skipped | None) -> Iterator[Task]:
-    """The documents of a file; of JSON lines, the lines: to make documents of them is work to be shared."""
-    if format == "jsonl":
-        for number, text in filled_lines(source, skip_bad or stop_at_first_error):
-            yield f"{source}, line {number}", (source, number, text)
-    else:
-        for document in read_documents(source, format=format, skip_bad=skip_bad):
-            yield f"{source}, document {document.id!r}", document
-
-
 def _annotated(
-    found: Document | Line, annotator: Annotator, settings: AnnotateSettings
+    found: Found, annotator: Annotator, settings: AnnotateSettings
 ) -> tuple[Document, Mapping[str, int]]:
     """A document with the frames that are probable enough."""
-    document = found if isinstance(found, Document) else parse_line(*found)
+    document = found_document(found)
     events: list[Event] = []
     counts = Counter[str]()
     for event, guess in zip(document.events, annotator.guess(document), strict=True):

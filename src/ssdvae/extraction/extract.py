@@ -1,4 +1,4 @@
-"""From files of text to one file of events."""
+"""From files of text to a file of events, or to a folder of shards."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from pathlib import Path
 from ssdvae.config import ExtractSettings
 from ssdvae.data.events import Document
 from ssdvae.data.readers import Skipped
+from ssdvae.data.stream import Files, Task, one_by_one, stream
 from ssdvae.extraction.parsed import Raw, to_document
 from ssdvae.extraction.readers import FORMATS, list_files
-from ssdvae.extraction.stream import Task, header, stream
+from ssdvae.files import Report
 from ssdvae.progress import SILENT, Progress
 
 CHUNK = 16
@@ -45,12 +46,11 @@ def extract(
         FORMATS[choice].check(settings)
     skipped = Skipped(unit="document")
     done = stream(
-        _tasks(files, settings, skipped),
-        partial(_understood, settings=settings),
+        Files(files, [path for path, _, _ in files], sources, partial(_tasks, settings=settings)),
+        partial(one_by_one, work=partial(_understood, settings=settings)),
         out,
-        header=header((path for path, _, _ in files), settings, formats=choices),
-        sources=sources,
-        jobs=settings.jobs,
+        settings,
+        about={"formats": choices},
         chunk=CHUNK,
         skip_bad=skipped,
         progress=progress,
@@ -60,11 +60,11 @@ def extract(
 
 
 def _tasks(
-    files: Sequence[tuple[Path, str, str]], settings: ExtractSettings, skipped: Skipped
+    files: Sequence[tuple[Path, str, str]], report: Report, settings: ExtractSettings
 ) -> Iterator[Task]:
     """The documents of all files, as quickly as they can be found."""
     for path, name, choice in files:
-        for raw in FORMATS[choice].read(path, settings, skipped):
+        for raw in FORMATS[choice].read(path, settings, report):
             # A document that is named by its file is named by the way to it: folders have files of one name.
             named = replace(raw, id=name) if raw.id == path.name else raw
             yield f"{path}, document {named.id!r}", (choice, named)

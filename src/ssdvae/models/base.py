@@ -104,7 +104,7 @@ class EventModel(nn.Module, SavedModel):
         self.slots = slots
         self.reading = Reading()
         self.columns: Columns | None = None  # of the table or log that it was trained on
-        self.reader = WordReader(len(vocabulary), config.word_width, config.role_width)
+        self.reader = WordReader(len(vocabulary), config.word_width, len(slots), config.role_width)
 
     @abstractmethod
     def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
@@ -190,6 +190,10 @@ class EventModel(nn.Module, SavedModel):
         """log p(f_m | the events before), before any word of event m is read; None if it has no such."""
         return None
 
+    def parts(self) -> dict[str, nn.Module]:
+        """Parts whose output belongs to a document, and can be that of another (``ssdvae.analysis.swap``)."""
+        return {}
+
     def initialize_from_data(
         self,
         heads: Int[Tensor, "N M"],
@@ -199,7 +203,7 @@ class EventModel(nn.Module, SavedModel):
     ) -> None:
         """Before the first step: start from the training split, where a model can.
 
-        ``heads`` are its verbs and ``observed`` its observed frames; ``lexicon`` has further verbs and the
+        ``heads`` are its heads and ``observed`` its observed frames; ``lexicon`` has further heads and the
         frames that they can have.
         """
         return
@@ -208,7 +212,7 @@ class EventModel(nn.Module, SavedModel):
         """What else a model does after a training step that had this loss; ``reduce`` sums over processes."""
         return
 
-    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
+    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M S"]:
         """log p(w_t | f, w_<t), 0 at padding, with latent variables drawn as in training."""
         plan = self.plan(PlanRequest.whole(batch, self.training_sampler, noise))
         return self.log_probs(batch, plan, noise=noise)
@@ -224,17 +228,17 @@ class EventModel(nn.Module, SavedModel):
         self,
         batch: Batch,
         plan: Plan,
-        inputs: Float[Tensor, "B M 5 d"] | None = None,
+        inputs: Float[Tensor, "B M P d"] | None = None,
         noise: Noise | None = None,
-    ) -> Float[Tensor, "B M 4"]:
+    ) -> Float[Tensor, "B M S"]:
         """log p(w_t | plan, w_<t), 0 at padding; ``inputs`` are the words as the reader gives them."""
         inputs = self.reader(batch.tokens) if inputs is None else inputs
         output = self.word_decoder(inputs, plan, noise if self.training else None)
         return self.likelihood(output.joined, batch, plan, noise)
 
     def likelihood(
-        self, joined: Float[Tensor, "B M 4 e"], batch: Batch, plan: Plan, noise: Noise | None = None
-    ) -> Float[Tensor, "B M 4"]:
+        self, joined: Float[Tensor, "B M S e"], batch: Batch, plan: Plan, noise: Noise | None = None
+    ) -> Float[Tensor, "B M S"]:
         """log p of the words, from what the decoder ``joined`` at each.
 
         Exact, unless a model that is being trained has ``sampled_words``, and ``noise`` to draw them.
@@ -261,7 +265,7 @@ class EventModel(nn.Module, SavedModel):
     ) -> tuple[Float[Tensor, "B V"], DecoderState]:
         """Read one position of the plan's current event; returns log p(the next word) and the state.
 
-        Position 0 is the separator (no words), 1 the verb, 2 the subject, 3 the object, 4 the modifier.
+        Position 0 is the separator (no words), 1 the head, and those of its arguments follow.
         """
         word = self.reader.single_position(words, position, len(plan.mask))
         predicting, state = self.word_decoder.step(word, state, plan, position)
@@ -271,7 +275,7 @@ class EventModel(nn.Module, SavedModel):
         return logits.log_softmax(-1), state
 
     def continuations(
-        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E 4"]
+        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E S"]
     ) -> Float[Tensor, "B O"]:
         """log p(option | seed, plan). The seed is read once for all of its options."""
         rows = torch.arange(len(options), device=options.device).repeat_interleave(options.shape[1])
@@ -306,12 +310,12 @@ class EventModel(nn.Module, SavedModel):
 
 def log_likelihood(
     output: nn.Linear | TiedLinear,
-    joined: Float[Tensor, "B M 4 e"],
+    joined: Float[Tensor, "B M S e"],
     batch: Batch,
     drawn: Drawn | None = None,
     offsets: Float[Tensor, "B V"] | None = None,
     alike: bool = True,
-) -> Float[Tensor, "B M 4"]:
+) -> Float[Tensor, "B M S"]:
     """log softmax(output(joined) + offset)[word], computed only at real words; 0 at padding.
 
     With ``drawn``, the sum over all words is estimated by that over some; ``offsets`` are those of the

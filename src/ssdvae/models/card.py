@@ -7,7 +7,7 @@ from typing import Any
 from huggingface_hub import ModelCard
 
 from ssdvae import __version__
-from ssdvae.config import ModelSettings
+from ssdvae.config import SLOTS, ModelSettings, Slots
 from ssdvae.config.recipes import departures
 from ssdvae.data.reading import Reading
 from ssdvae.markdown import markdown_table
@@ -20,7 +20,7 @@ tags: [events, scripts, frames]
 ---
 # {model}: a model of event sequences
 
-A `{model}` over documents of events, each a verb with its subject, object and modifier.
+A `{model}` over documents of events, each of the slots {slots}.
 It knows {words:,} words and {frames:,} frames. {reading}
 {recipe}
 Made with ssdvae {version}, an implementation of "Event Representation with Sequential, Semi-Supervised
@@ -55,12 +55,14 @@ def model_card(
     frames: int,
     scores: dict[str, Any] | None,
     reading: Reading | None = None,
+    slots: Slots = SLOTS,
 ) -> ModelCard:
     return ModelCard(
         TEMPLATE.format(
             model=config.model,
             words=words,
             frames=frames,
+            slots=", ".join(slots),
             recipe=_recipe(config),
             reading="" if reading is None else reading.sentence,
             version=__version__,

@@ -19,7 +19,7 @@ from ssdvae.models.recurrent import Bidirectional, dropped, full_precision
 class RNNLMClassifier(EventModel):
     """p(f_m | w) = softmax(softplus(W h_m + b)), with h_m the last states of a bidirectional GRU.
 
-    The last states of an event are the forward one at its modifier and the backward one at its verb; with
+    The last states of an event are the forward one at its last slot and the backward one at its head; with
     one event per document, as in the paper, these are the last states of the document. Learns from observed
     frames only, and says nothing about words.
     """
@@ -44,16 +44,16 @@ class RNNLMClassifier(EventModel):
         return Loss(nll, {"frame_nll": nll})
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
-        return self.encoder.flops(documents, events) + linear_flops(self.w_out, documents * events)
+        reading = self.encoder.flops(documents, events, len(self.slots))
+        return reading + linear_flops(self.w_out, documents * events)
 
     def infer(self, batch: Batch) -> Beliefs:
         return Beliefs(self._log_q(batch, None), batch.mask)
 
     def _log_q(self, batch: Batch, noise: Noise | None) -> Float[Tensor, "B M F"]:
-        B, M = batch.mask.shape
         states = self.encoder(self.reader(batch.tokens), batch.mask)
-        forwards, backwards = states.view(B, M, 4, 2, -1).unbind(3)
-        last = torch.cat([forwards[:, :, 3], backwards[:, :, 0]], dim=-1)
+        forwards, backwards = states.view(*batch.tokens.shape, 2, -1).unbind(3)
+        last = torch.cat([forwards[:, :, -1], backwards[:, :, 0]], dim=-1)
         last = dropped(last, self.config.dropout, noise if self.training else None)
         return full_precision(functional.softplus(self.w_out(last))).log_softmax(-1)
 

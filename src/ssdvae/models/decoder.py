@@ -42,8 +42,8 @@ class DecoderState:
 class DecoderOutput:
     """What a decoder made of some events."""
 
-    states: Float[Tensor, "B M 4 h"]  # the upper ones, that each word is predicted from
-    joined: Float[Tensor, "B M 4 e"]  # what ``w_out`` turns into the logits of each word
+    states: Float[Tensor, "B M S h"]  # the upper ones, that each word is predicted from
+    joined: Float[Tensor, "B M S e"]  # what ``w_out`` turns into the logits of each word
     ends: Float[Tensor, "B M h"]  # the upper state after each event
     state: DecoderState  # after the last one
 
@@ -82,12 +82,12 @@ class Decoder(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.layers = settings.layers
+        self.layers, self.slots = settings.layers, reader.slots
         self.causal = False
         self.sampled_words = settings.sampled_words
         self.dropout = dropout
         self.gru = nn.GRU(reader.width + extra, settings.hidden, settings.layers, batch_first=True)
-        self.past = PastVector(settings.hidden, past) if past else None
+        self.past = PastVector(settings.hidden, past, reader.slots) if past else None
         self.narrow: nn.Linear | None = None
         self.w_out: nn.Linear | TiedLinear
         if settings.tied:
@@ -127,22 +127,23 @@ class Decoder(nn.Module):
         return state if self.narrow is None else self.narrow(state)
 
     def read(
-        self, inputs: Float[Tensor, "B M 5 d"], state: DecoderState, plan: Plan, noise: Noise | None = None
+        self, inputs: Float[Tensor, "B M P d"], state: DecoderState, plan: Plan, noise: Noise | None = None
     ) -> DecoderOutput:
         """Some events, teacher-forced, from the event of the plan on; ``noise`` is for dropout."""
         B, M = inputs.shape[:2]
         inputs = dropped(inputs, self.dropout, noise)
         states, last = self.gru(self.gru_inputs(inputs, plan).flatten(1, 2), state.layers)
-        states = states.view(B, M, 5, -1)
-        # The state after the separator predicts the verb, …, the state after the object the modifier.
-        predicting, ends, sums = states[:, :, :4], states[:, :, 4], state.past
+        states = states.view(*inputs.shape[:3], -1)
+        # The state after the separator predicts the head, …, that after a slot the next one.
+        predicting, ends, sums = states[:, :, :-1], states[:, :, -1], state.past
         if self.past is not None and sums is not None:
             before, sums = self.past.before(ends, sums)
             predicting = predicting + self.past(before, plan.event)
         predicting = dropped(predicting, self.dropout, noise)
-        event = torch.arange(plan.event, plan.event + M, device=inputs.device).repeat_interleave(4)
+        event = torch.arange(plan.event, plan.event + M, device=inputs.device)
+        event = event.repeat_interleave(self.slots)
         joined = self.output(predicting.flatten(1, 2), plan, event)
-        return DecoderOutput(predicting, joined.view(B, M, 4, -1), ends, DecoderState(last, sums))
+        return DecoderOutput(predicting, joined.view(B, M, self.slots, -1), ends, DecoderState(last, sums))
 
     def step(
         self, word: Float[Tensor, "B 1 d"], state: DecoderState, plan: Plan, position: int
@@ -151,7 +152,7 @@ class Decoder(nn.Module):
         states, layers = self.gru(self.gru_inputs(word[:, None], plan)[:, 0], state.layers)
         predicting, sums = states[:, 0], state.past
         if self.past is not None and sums is not None:
-            if position == 4:
+            if position == self.slots:
                 sums = sums + self.past.vectors(predicting)
             else:
                 predicting = predicting + self.past(sums[:, None], plan.event)[:, 0, position]
@@ -164,16 +165,16 @@ class Decoder(nn.Module):
         return logits
 
     def forward(
-        self, inputs: Float[Tensor, "B M 5 d"], plan: Plan, noise: Noise | None = None
+        self, inputs: Float[Tensor, "B M P d"], plan: Plan, noise: Noise | None = None
     ) -> DecoderOutput:
         """Whole documents."""
         return self.read(inputs, self.initial_state(plan), plan, noise)
 
     def flops(self, documents: int, events: int, latents: int) -> int:
         """Of scoring whole documents, each with a plan of ``latents`` variables."""
-        words = 4 * events * documents
+        words = self.slots * events * documents
         narrowing = 0 if self.narrow is None else linear_flops(self.narrow, words)
-        reading = gru_flops(self.gru, 5 * events * documents)
+        reading = gru_flops(self.gru, (self.slots + 1) * events * documents)
         past = 0 if self.past is None else self.past.flops(events * documents)
         return reading + past + narrowing + linear_flops(self.w_out, words)
 
@@ -220,7 +221,7 @@ class GuidedDecoder(Decoder):
         return joined
 
     def flops(self, documents: int, events: int, latents: int) -> int:
-        words = 4 * events * documents
+        words = self.slots * events * documents
         return (
             super().flops(documents, events, latents)
             + linear_flops(self.first, documents)

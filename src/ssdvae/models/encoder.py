@@ -46,7 +46,7 @@ class Encoder(nn.Module):
     γ′_m = W_out (tanh(W_in e_{m−1}) + tanh(c_m)); γ_m = γ′_m + ‖γ′_m‖ I_m; f_m ~ q(· | γ_m)
 
     The same weights serve all events, so any number of frames can be drawn. The paper leaves f_0 open: the
-    first query is a learned projection of the mean of H. If ``guide`` is ``aligned``, the state at the verb
+    first query is a learned projection of the mean of H. If ``guide`` is ``aligned``, the state at the head
     of event m is added as a third part, tanh(h_m), where that event was read; otherwise attention alone
     has to find out which event is meant.
     """
@@ -62,7 +62,7 @@ class Encoder(nn.Module):
         self.attention = Attention(hidden, settings.attention)
         self.w_out = nn.Linear(hidden, frames)
 
-    def read(self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B T h"]:
+    def read(self, inputs: Float[Tensor, "B M P d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B T h"]:
         """H, the states at the words."""
         hidden: Tensor = self.reader(inputs, mask)
         return hidden
@@ -79,12 +79,12 @@ class Encoder(nn.Module):
         ``offsets`` are added to the logits of every event.
         """
         mask, observed = request.read.mask, request.observed
-        words = per_word(mask)
+        words = per_word(mask, hidden)
         # NaN · 0 is NaN: padding must be no number that spreads. Once, for all frames of the chain.
         hidden = hidden.masked_fill(~words[..., None], 0)
         mean = hidden.sum(1) / words.sum(1, keepdim=True)
         previous = self.first(mean)
-        own = self._states_of_verbs(hidden, mask)
+        own = self._states_of_heads(hidden, mask)
         steps = _Steps(request.mask.shape[1])
         for m in range(request.mask.shape[1]):
             query = self.w_in(previous)
@@ -101,18 +101,19 @@ class Encoder(nn.Module):
         raw_logits, logits, sample, memory, queries = steps.together()
         return Posterior(raw_logits, logits, sample, memory, Looks(queries, hidden, words), request.mask)
 
-    def _states_of_verbs(
+    def _states_of_heads(
         self, hidden: Float[Tensor, "B T h"], mask: Bool[Tensor, "B K"]
     ) -> Float[Tensor, "B K2 h"]:
         """tanh(h_m) of each event that was read, if ``guide`` is ``aligned``; else of none."""
         if not self.aligned:
             return hidden[:, :0]
-        verbs = hidden.view(len(hidden), -1, 4, hidden.shape[-1])[:, :, 0]
-        return verbs.masked_fill(~mask[..., None], 0).tanh()
+        heads = hidden.view(*mask.shape, -1, hidden.shape[-1])[:, :, 0]
+        return heads.masked_fill(~mask[..., None], 0).tanh()
 
-    def flops(self, documents: int, events: int) -> int:
+    def flops(self, documents: int, events: int, slots: int) -> int:
         """Of one chain, words not read."""
         frames, hidden = self.w_out.out_features, self.w_in.in_features
-        each = linear_flops(self.w_in, 1) + self.attention.flops(1, 4 * events) + linear_flops(self.w_out, 1)
+        attention = self.attention.flops(1, slots * events)
+        each = linear_flops(self.w_in, 1) + attention + linear_flops(self.w_out, 1)
         embedding = 2 * frames * hidden
         return documents * (linear_flops(self.first, 1) + events * (each + embedding))

@@ -44,8 +44,8 @@ class Query(nn.Module):
         query: Tensor = self.project(context[:, 0])
         return query
 
-    def flops(self, documents: int, events: int) -> int:
-        reading = attention_flops(1, 4 * events, self.project.in_features)
+    def flops(self, documents: int, words: int) -> int:
+        reading = attention_flops(1, words, self.project.in_features)
         return documents * (linear_flops(self.bilinear, 1) + reading + linear_flops(self.project, 1))
 
 
@@ -88,7 +88,8 @@ class HAQAE(EventModel):
         The last is that of each query asked again of a constant H, so that it reaches the parents alone.
         """
         inputs = self.reader(batch.tokens)
-        hidden, words = self.encoder(inputs, batch.mask), per_word(batch.mask)
+        hidden = self.encoder(inputs, batch.mask)
+        words = per_word(batch.mask, hidden)
         latents = self._latents(hidden, words)
         reconstruction = self.log_probs(batch, self._plan(vectors(latents)), inputs, noise).sum((1, 2))
         again = [self._ask(i, hidden.detach(), words, latents) for i in range(len(latents))]
@@ -110,9 +111,10 @@ class HAQAE(EventModel):
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
         latents, codes, width = self.codebooks.shape
-        asked = sum(query.flops(documents, events) for query in self.queries if isinstance(query, Query))
+        words = len(self.slots) * events
+        asked = sum(query.flops(documents, words) for query in self.queries if isinstance(query, Query))
         return (
-            self.encoder.flops(documents, events)
+            self.encoder.flops(documents, events, len(self.slots))
             + asked
             + documents * latents * (2 * codes * width + linear_flops(self.widen, 1))
             + self.word_decoder.flops(documents, events, latents)
@@ -165,7 +167,8 @@ class HAQAE(EventModel):
             use[dead] = use[donor]
 
     def _read(self, batch: Batch) -> list[Quantized]:
-        return self._latents(self.encoder(self.reader(batch.tokens), batch.mask), per_word(batch.mask))
+        hidden = self.encoder(self.reader(batch.tokens), batch.mask)
+        return self._latents(hidden, per_word(batch.mask, hidden))
 
     def _latents(self, hidden: Float[Tensor, "B T h"], words: Bool[Tensor, "B T"]) -> list[Quantized]:
         latents: list[Quantized] = []

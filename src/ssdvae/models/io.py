@@ -46,7 +46,8 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
     def generate_model_card(
         self, *args: Any, scores: dict[str, Any] | None = None, **kwargs: Any
     ) -> ModelCard:
-        return model_card(self.config, len(self.vocabulary), len(self.frames), scores, self.reading)
+        words, frames = len(self.vocabulary), len(self.frames)
+        return model_card(self.config, words, frames, scores, self.reading, self.slots)
 
     def save(self, folder: Path, scores: dict[str, Any]) -> None:
         """Write the model to a folder that may hold an older one, with its card."""

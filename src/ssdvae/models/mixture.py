@@ -91,7 +91,7 @@ class EventScores:
 
     log_frames: Float[Tensor, "N F"]  # log p(f | h)
     heads: Float[Tensor, "N F"]  # log p(f, v | h)
-    arguments: Float[Tensor, "N #F 3"]  # log p(a_s | f, h, v, a_<s); one for all frames that they do not know
+    arguments: Float[Tensor, "N #F A"]  # log p(a_s | f, h, v, a_<s); one for all frames that they do not know
 
     def marginal(self) -> Float[Tensor, " N"]:
         """log p(v, a | h)"""
@@ -104,12 +104,14 @@ class EventScores:
         known = self.arguments.shape[1] > 1
         return (self.heads + self.arguments.sum(-1) if known else self.heads).log_softmax(-1)
 
-    def words(self, given: Int[Tensor, " N"]) -> Float[Tensor, "N 4"]:
+    def words(self, given: Int[Tensor, " N"]) -> Float[Tensor, "N S"]:
         """log p of each word after those before it; and given the frame, where that is not −1."""
-        arguments = self.arguments.expand(*self.heads.shape, 3)
+        arguments = self.arguments.expand(*self.heads.shape, -1)
         so_far = torch.cat([self.heads[..., None], arguments], dim=-1).cumsum(-1)
         index = given.clamp_min(0)[:, None]
-        one = so_far.gather(1, index[..., None].expand(-1, -1, 4))[:, 0] - self.log_frames.gather(1, index)
+        one = so_far.gather(1, index[..., None].expand(-1, -1, so_far.shape[-1]))[
+            :, 0
+        ] - self.log_frames.gather(1, index)
         log_p = one.where((given >= 0)[:, None], so_far.logsumexp(1))
         return log_p.diff(dim=-1, prepend=torch.zeros_like(log_p[:, :1]))
 

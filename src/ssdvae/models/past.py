@@ -16,11 +16,11 @@ class PastVector(nn.Module):
     is zero.
     """
 
-    def __init__(self, hidden: int, width: int) -> None:
+    def __init__(self, hidden: int, width: int, slots: int) -> None:
         super().__init__()
-        self.width = width
+        self.width, self.slots = width, slots
         self.write = nn.Linear(hidden, width)
-        self.look = nn.Linear(width, 4 * hidden, bias=False)
+        self.look = nn.Linear(width, slots * hidden, bias=False)
 
     def vectors(self, ends: Float[Tensor, "*events h"]) -> Float[Tensor, "*events K"]:
         """What each event leaves behind."""
@@ -34,11 +34,11 @@ class PastVector(nn.Module):
         running = torch.cat([sums[:, None], self.vectors(ends)], dim=1).cumsum(1)
         return running[:, :-1], running[:, -1]
 
-    def forward(self, sums: Float[Tensor, "B M K"], first: int) -> Float[Tensor, "B M 4 h"]:
+    def forward(self, sums: Float[Tensor, "B M K"], first: int) -> Float[Tensor, "B M S h"]:
         """What is added in each slot; ``first`` is the place in the document of the first of the M events."""
         events = torch.arange(first, first + sums.shape[1], device=sums.device).clamp_min(1)
         added: Tensor = self.look(sums / events[:, None])
-        return added.view(*sums.shape[:2], 4, -1)
+        return added.view(*sums.shape[:2], self.slots, -1)
 
     def flops(self, events: int) -> int:
         return linear_flops(self.write, events) + linear_flops(self.look, events)

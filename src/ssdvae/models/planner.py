@@ -95,23 +95,23 @@ class Planner(EventModel):
         self,
         batch: Batch,
         plan: Plan,
-        inputs: Float[Tensor, "B M 5 d"] | None = None,
+        inputs: Float[Tensor, "B M P d"] | None = None,
         noise: Noise | None = None,
-    ) -> Float[Tensor, "B M 4"]:
+    ) -> Float[Tensor, "B M S"]:
         return self._log_probs(batch, plan, self.decoder.initial_state(plan))
 
-    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M 4"]:
+    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M S"]:
         return self.log_probs(batch, replace(self._no_plan(batch), frames=batch.observed))
 
     def continuations(
-        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E 4"]
+        self, seeds: Batch, plan: Plan, options: Int[Tensor, "B O E S"]
     ) -> Float[Tensor, "B O"]:
         rows = torch.arange(len(options), device=options.device).repeat_interleave(options.shape[1])
         later, state = plan.rows(rows).after(seeds.mask.shape[1]), self.begin(seeds, plan).rows(rows)
         words = Batch.of_words(options.flatten(0, 1))
         return self._log_probs(words, later, state).sum((1, 2)).view(options.shape[:2])
 
-    def _log_probs(self, batch: Batch, plan: Plan, state: DecoderState) -> Float[Tensor, "B M 4"]:
+    def _log_probs(self, batch: Batch, plan: Plan, state: DecoderState) -> Float[Tensor, "B M S"]:
         assert plan.frames is not None
         given = plan.frames[:, plan.event : plan.event + batch.mask.shape[1]][batch.mask]
         return to_padded(self._score(batch, plan, state=state).words(given), batch.mask)

@@ -48,7 +48,8 @@ class PlannerDecoder(Decoder):
         self.frame_vectors = nn.Parameter(torch.randn(frames + 1, width) * 0.1)
         self.foresee = nn.Linear(settings.hidden, width, bias=False)  # Q
         self.frame_bias = nn.Parameter(torch.zeros(frames))
-        self.guide = nn.Linear(width, 3 * settings.hidden, bias=False)  # U
+        # U of each argument; an event may have none.
+        self.guide = nn.Linear(width, (self.slots - 1) * settings.hidden, bias=False)
         self.penalty = nn.Parameter(torch.zeros(frames))
         self.bonus = nn.Parameter(torch.zeros(words, settings.candidates))
         self.unknown_bonus = nn.Parameter(torch.zeros(frames))
@@ -98,8 +99,8 @@ class PlannerDecoder(Decoder):
     def score(
         self,
         before: Float[Tensor, "N h"],
-        joined: Float[Tensor, "N 4 e"],
-        words: Int[Tensor, "N 4"],
+        joined: Float[Tensor, "N S e"],
+        words: Int[Tensor, "N S"],
         drawn: Drawn | None = None,
         alike: bool = False,
     ) -> EventScores:
@@ -116,7 +117,7 @@ class PlannerDecoder(Decoder):
         event, place = (frames >= 0).nonzero(as_tuple=True)
         rows = joined[event, 1:] + self._guidance(self.frame_vectors)[frames[event, place]]
         arguments = self._log_probs(rows, words[event, 1:], drawn, alike=False)
-        by_place = arguments.new_zeros(*frames.shape, 3).index_put((event, place), arguments)
+        by_place = arguments.new_zeros(*frames.shape, self.slots - 1).index_put((event, place), arguments)
         return EventScores(log_frames, heads, by_frame(by_place, frames, heads.shape[-1]))
 
     def log_frames(self, before: Float[Tensor, "N h"]) -> Float[Tensor, "N F"]:
@@ -138,11 +139,11 @@ class PlannerDecoder(Decoder):
         reach = support.reach((scores - log_z[:, None]).exp())
         return (own - log_z)[:, None] + support.of(heads).log() - reach.log()
 
-    def _guidance(self, vectors: Float[Tensor, "*rows e"]) -> Float[Tensor, "*rows 3 d"]:
+    def _guidance(self, vectors: Float[Tensor, "*rows e"]) -> Float[Tensor, "*rows A d"]:
         """What a vector of frames adds before W_out, in each slot."""
-        return self.narrowed(self.guide(vectors).unflatten(-1, (3, -1)))
+        return self.narrowed(self.guide(vectors).unflatten(-1, (self.slots - 1, self.gru.hidden_size)))
 
-    def _mean(self, log_r: Float[Tensor, "N F"]) -> Float[Tensor, "N 3 d"]:
+    def _mean(self, log_r: Float[Tensor, "N F"]) -> Float[Tensor, "N A d"]:
         """The guidance of Σ_f r_f E^F_f."""
         r = log_r.softmax(-1).to(self.frame_vectors.dtype)
         return self._guidance(r @ self.frame_vectors[:-1])
@@ -154,8 +155,8 @@ class PlannerDecoder(Decoder):
         return torch.cat([first, frames[:, 1:]], dim=1)
 
     def _log_probs(
-        self, rows: Float[Tensor, "R 3 e"], words: Int[Tensor, "R 3"], drawn: Drawn | None, alike: bool
-    ) -> Float[Tensor, "R 3"]:
+        self, rows: Float[Tensor, "R A e"], words: Int[Tensor, "R A"], drawn: Drawn | None, alike: bool
+    ) -> Float[Tensor, "R A"]:
         """log softmax(W_out row)[word]"""
         weight, bias, target = self.w_out.weight, self.w_out.bias, words.flatten()
         if drawn is None:
@@ -178,7 +179,7 @@ class PlannerDecoder(Decoder):
         then r, which the arguments change if the mixture is over them too.
         """
         joined = self.narrowed(predicting)
-        if position == 4:  # the event is over, and a separator follows
+        if position == self.slots:  # the event is over, and a separator follows
             return full_precision(self.w_out(joined)).log_softmax(-1), DecoderState(state.layers, state.past)
         if words is None:
             return self._next_head(predicting, joined, state, given)
@@ -238,7 +239,7 @@ class PlannerDecoder(Decoder):
         guided = frames if self.over_event else rows
         guiding = linear_flops(self.guide, guided)
         if self.narrow is not None:
-            guiding += linear_flops(self.narrow, 3 * guided)
+            guiding += linear_flops(self.narrow, (self.slots - 1) * guided)
         if not self.over_event:
             guiding += 2 * rows * (frames - 1) * width
         return super().flops(documents, events, latents) + foreseeing + weighing + guiding

@@ -16,19 +16,19 @@ class WordReader(nn.Module):
 
     The separator is no word of the vocabulary: it is read and never predicted, as its place is certain.
     The first one serves as the start of the document. With ``roles``, each vector is followed by one of
-    that width for its place in the event (separator, verb, subject, object, modifier).
+    that width for its place in the event: the separator, then each of the slots.
     """
 
-    def __init__(self, vocabulary: int, width: int, roles: int = 0) -> None:
+    def __init__(self, vocabulary: int, width: int, slots: int, roles: int = 0) -> None:
         super().__init__()
-        self.width = width + roles
+        self.width, self.slots = width + roles, slots
         self.words = nn.Embedding(vocabulary, width)
         self.separator = nn.Parameter(torch.zeros(width))
-        self.roles = nn.Parameter(torch.zeros(5, roles)) if roles else None
+        self.roles = nn.Parameter(torch.zeros(slots + 1, roles)) if roles else None
         for parameter in self.parameters():
             nn.init.normal_(parameter, std=0.1)
 
-    def forward(self, tokens: Int[Tensor, "B M 4"]) -> Float[Tensor, "B M 5 d"]:
+    def forward(self, tokens: Int[Tensor, "B M S"]) -> Float[Tensor, "B M S+1 d"]:
         words = self.words(tokens)
         separator = self.separator.expand(*words.shape[:2], 1, -1)
         return self._with_roles(torch.cat([separator, words], dim=2), slice(None))
@@ -36,7 +36,7 @@ class WordReader(nn.Module):
     def single_position(
         self, words: Int[Tensor, " B"] | None, place: int, size: int
     ) -> Float[Tensor, "B 1 d"]:
-        """The vectors at one position of the event, ``size`` times: 0 is the separator, 1 the verb, …"""
+        """The vectors at one position of the event, ``size`` times: 0 is the separator, 1 the head, …"""
         vectors = self.separator.expand(size, 1, -1) if words is None else self.words(words)[:, None]
         return self._with_roles(vectors, slice(place, place + 1))
 
@@ -53,14 +53,13 @@ class Bidirectional(nn.Module):
         super().__init__()
         self.gru = nn.GRU(width, hidden, layers, batch_first=True, bidirectional=True)
 
-    def forward(self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B T h"]:
-        B, M = mask.shape
+    def forward(self, inputs: Float[Tensor, "B M P d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B T h"]:
         sequence = inputs.flatten(1, 2)
         if bool(mask.all()):
             states, _ = self.gru(sequence)
         else:
             states = self._padded(sequence, mask.repeat_interleave(inputs.shape[2], dim=1))
-        words: Tensor = states.view(B, M, 5, -1)[:, :, 1:].flatten(1, 2)
+        words: Tensor = states.view(*inputs.shape[:3], -1)[:, :, 1:].flatten(1, 2)
         return words
 
     def _padded(
@@ -87,8 +86,8 @@ class Bidirectional(nn.Module):
             states = torch.cat([forwards, backwards.gather(1, turned.expand_as(backwards))], dim=-1)
         return states.masked_fill(~present[..., None], 0)
 
-    def flops(self, documents: int, events: int) -> int:
-        return gru_flops(self.gru, 5 * events * documents)
+    def flops(self, documents: int, events: int, slots: int) -> int:
+        return gru_flops(self.gru, (slots + 1) * events * documents)
 
 
 def full_precision(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -96,9 +95,9 @@ def full_precision(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
-def per_word(mask: Bool[Tensor, "B M"]) -> Bool[Tensor, "B T"]:
-    """The mask of the events, for each of their words."""
-    return mask.repeat_interleave(4, dim=1)
+def per_word(mask: Bool[Tensor, "B M"], hidden: Float[Tensor, "B T h"]) -> Bool[Tensor, "B T"]:
+    """The mask of the events, for each of their words, which have these states."""
+    return mask.repeat_interleave(hidden.shape[1] // mask.shape[1], dim=1)
 
 
 def dropped(

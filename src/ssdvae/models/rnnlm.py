@@ -47,6 +47,9 @@ class RNNLM(EventModel):
     def has_bound(self) -> bool:
         return self.document is None
 
+    def parts(self) -> dict[str, nn.Module]:
+        return {} if self.document is None else {"document-vector": self.document.vector}
+
     def plan(self, request: PlanRequest) -> Plan:
         plan, read = super().plan(request), request.read
         if self.document is None:
@@ -54,7 +57,7 @@ class RNNLM(EventModel):
         return replace(plan, word_offsets=self.document(self.reader(read.tokens), read.mask))
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
-        reading = 0 if self.document is None else self.document.flops(documents, events)
+        reading = 0 if self.document is None else self.document.flops(documents, events, len(self.slots))
         return super().flops(documents, events, chains) + reading
 
     def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
@@ -70,13 +73,14 @@ class _DocumentReader(nn.Module):
         self.reader = Bidirectional(width, config.hidden, config.layers)
         self.vector = DocumentVector(2 * config.hidden, config.document_vector, config.hidden, vocabulary)
 
-    def forward(self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B V"]:
+    def forward(self, inputs: Float[Tensor, "B M P d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B V"]:
         """What is added to the logits of the words."""
-        offsets: Tensor = self.vector(self.reader(inputs, mask), per_word(mask))[1]
+        hidden = self.reader(inputs, mask)
+        offsets: Tensor = self.vector(hidden, per_word(mask, hidden))[1]
         return offsets
 
-    def flops(self, documents: int, events: int) -> int:
-        return self.reader.flops(documents, events) + self.vector.flops(documents)
+    def flops(self, documents: int, events: int, slots: int) -> int:
+        return self.reader.flops(documents, events, slots) + self.vector.flops(documents)
 
 
 class RNNLMRole(RNNLM):

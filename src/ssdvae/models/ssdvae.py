@@ -36,6 +36,7 @@ class SSDVAE(EventModel):
     """Encoder, decoder, and the frame embeddings E^F that they share."""
 
     config: SSDVAESettings
+    decoder: GuidedDecoder
     infers_frames = True
     infers_with_attention = True
 
@@ -103,12 +104,12 @@ class SSDVAE(EventModel):
         loss = elbo.loss(self.config, batch.words, progress, learned_prior=self.prior.learned)
         return Loss(loss, vars(elbo))
 
-    def _read(self, inputs: Float[Tensor, "B M 5 d"], mask: Bool[Tensor, "B M"]) -> _States:
+    def _read(self, inputs: Float[Tensor, "B M P d"], mask: Bool[Tensor, "B M"]) -> _States:
         """What the encoder makes of events, and the document vector of that."""
         hidden = self.encoder.read(inputs, mask)
         if self.document is None:
             return _States(hidden)
-        return _States(hidden, *self.document(hidden, per_word(mask)))
+        return _States(hidden, *self.document(hidden, per_word(mask, hidden)))
 
     def _chain(self, states: _States, request: PlanRequest) -> Posterior:
         chain: Posterior = self.encoder(states.hidden, self.frame_embedding, request, states.frame_offsets)
@@ -119,7 +120,7 @@ class SSDVAE(EventModel):
         batch: Batch,
         states: _States,
         posterior: Posterior,
-        inputs: Float[Tensor, "B M 5 d"],
+        inputs: Float[Tensor, "B M P d"],
         noise: Noise | None = None,
     ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B M F"]]:
         """log p(w | f) of each event, and log p(f_m | before) of all frames there."""
@@ -133,6 +134,10 @@ class SSDVAE(EventModel):
             ends, sample = ends.detach(), sample.detach()
         return words.sum(2), self.prior(sample, ends)
 
+    def parts(self) -> dict[str, nn.Module]:
+        found: dict[str, nn.Module] = {"frames": self.encoder, "state": self.decoder.first}
+        return found if self.document is None else {"document-vector": self.document, **found}
+
     def initialize_from_data(
         self,
         heads: Int[Tensor, "N M"],
@@ -143,9 +148,10 @@ class SSDVAE(EventModel):
         self.prior.initialize_from_data(observed, relations_between(relations, self.frames))
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
-        drawn = self.encoder.flops(documents, events) + self.word_decoder.flops(documents, events, events)
+        size = (documents, events, len(self.slots))
+        drawn = self.encoder.flops(*size) + self.word_decoder.flops(documents, events, events)
         vector = 0 if self.document is None else self.document.flops(documents)
-        return self.encoder.reader.flops(documents, events) + vector + chains * drawn
+        return self.encoder.reader.flops(*size) + vector + chains * drawn
 
     def _events_read(self, batch: Batch, noise: Noise) -> int:
         """How many events the encoder reads: all of them, but for the steps that train its foresight."""

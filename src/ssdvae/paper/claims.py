@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from ssdvae.config.paper import Version
 from ssdvae.paper.evidence import Evidence, Part, Point, beats, clearly, fewest_seeds, series, trend
 from ssdvae.paper.grid import (
     CLASSIFIERS,
@@ -40,9 +41,11 @@ class Verdict:
     claim: str
     verdict: str
     evidence: str
+    version: Version = "paper"  # which SSDVAE it is about
 
     def __str__(self) -> str:
-        return f"{self.number}. {self.claim}: {self.verdict}. {self.evidence}"
+        about = "" if self.version == "paper" else " (authors' code)"
+        return f"{self.number}. {self.claim}{about}: {self.verdict}. {self.evidence}"
 
 
 def _remark(parts: Iterable[Part]) -> list[str]:
@@ -223,5 +226,5 @@ def verdicts(evidence: Evidence) -> list[Verdict]:
         parts = parts_of(evidence)
         sentences = [part.evidence for part in parts] + [f"Beside it: {text}" for text in remarks(evidence)]
         evidenced = " ".join(s[0].upper() + s[1:] for s in sentences)
-        result.append(Verdict(number, claim, judge(parts), evidenced))
+        result.append(Verdict(number, claim, judge(parts), evidenced, evidence.version))
     return result

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ssdvae.config.paper import Version
 from ssdvae.evaluation.summary import Spread
-from ssdvae.paper.grid import Configuration
+from ssdvae.paper.grid import Configuration, of_version
 from ssdvae.paper.measured import CORPUS, Measured, figure_named
 
 SEEDS = 3
@@ -68,10 +69,15 @@ class Evidence:
     """The measured figures, as the claims ask for them."""
 
     def __init__(
-        self, measured: Measured, observed: Sequence[float], cloze: Sequence[str] = (CORPUS,)
+        self,
+        measured: Measured,
+        observed: Sequence[float],
+        cloze: Sequence[str] = (CORPUS,),
+        version: Version = "paper",
     ) -> None:
         self.measured, self.observed = measured, observed
         self.cloze = cloze  # names of the cloze data
+        self.version: Version = version  # which SSDVAE it is about
 
     def estimate(self, row: Configuration, figure: str, data: str = CORPUS) -> Estimate | None:
         spread = self.measured.get(row, figure, data)
@@ -80,8 +86,9 @@ class Evidence:
     def points(
         self, row: Callable[[float], Configuration], figure: str, data: str = CORPUS, lowest: float = 0.0
     ) -> list[Point]:
-        """The figure at each ε that was measured, from the lowest."""
-        found = ((e, self.estimate(row(e), figure, data)) for e in sorted(self.observed) if e >= lowest)
+        """The figure of SSDVAE at each ε that was measured, from the lowest."""
+        rows = [(e, of_version(row(e), self.version)) for e in sorted(self.observed) if e >= lowest]
+        found = ((e, self.estimate(mine, figure, data)) for e, mine in rows)
         return [(e, estimate) for e, estimate in found if estimate is not None]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ssdvae.config import ReproduceSettings, TrainSettings
+from ssdvae.config.paper import Version
 from ssdvae.errors import UserError
 from ssdvae.evaluation.tasks import TASKS
 from ssdvae.evaluation.tasks.base import ATTENTION, FRAMES, Task
@@ -15,6 +16,24 @@ Attention = Literal["addition", "concatenation"]
 
 
 LABELS = {"rnnlm": "RNNLM", "rnnlm-role": "RNNLM+ROLE", "haqae": "HAQAE", "ssdvae": "SSDVAE"}
+
+WIDTH = 20
+"""Of the document vector in the authors' code, and of what stands beside it here."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What a row has that the model of the paper does not."""
+
+    label: str
+    settings: Mapping[str, Any]
+
+
+VARIANTS = {
+    "code": Variant(", authors' code", {"document_vector": WIDTH, "injection": "replace"}),
+    "document": Variant(" + document vector", {"document_vector": WIDTH}),
+    "past": Variant(" + past vector", {"past_vector": WIDTH}),
+}
 
 
 @dataclass(frozen=True)
@@ -25,22 +44,27 @@ class Configuration:
     observe: float | None = None  # ε; None for the baselines
     attention: Attention = "addition"
     single: bool = False  # trained on single events (M = 1)
+    variant: str | None = None  # one of VARIANTS
 
     @property
     def kind(self) -> str:
-        """The model as `--models` names it."""
-        return self.model if self.attention == "addition" else f"{self.model}-{self.attention}"
+        """The model as `--models` names it; `--as` says which SSDVAE it is."""
+        parts = [self.model]
+        if self.variant not in (None, "code"):
+            parts.append(str(self.variant))
+        return "-".join(parts + [self.attention] * (self.attention != "addition"))
 
     @property
     def label(self) -> str:
         """The model as the paper names it."""
         name = LABELS[self.model.removesuffix("-classifier")]
+        name += "" if self.variant is None else VARIANTS[self.variant].label
         return name if self.attention == "addition" else f"{name}, {self.attention}"
 
     @property
     def name(self) -> str:
-        parts = ["single"] * self.single + [self.kind] + ([] if self.observe is None else [str(self.observe)])
-        return "-".join(parts)
+        parts = ["single"] * self.single + [self.kind] + ["code"] * (self.variant == "code")
+        return "-".join(parts + ([] if self.observe is None else [str(self.observe)]))
 
     def settings(self, common: Mapping[str, Any], seed: int) -> TrainSettings:
         """Of the settings for all rows those that this model has, with what sets it apart."""
@@ -48,8 +72,12 @@ class Configuration:
         default = float(self.model.endswith("classifier"))
         observe = default if self.observe is None else self.observe
         apart = {"model": self.model, "attention": self.attention, "observe": observe, "seed": seed}
-        return TrainSettings.of({**common, **apart})
+        variant = {} if self.variant is None else VARIANTS[self.variant].settings
+        return TrainSettings.of({**common, **apart, **variant})
 
+
+VECTORS = tuple(Configuration("rnnlm", variant=variant) for variant in ("document", "past"))
+"""Baselines with a vector too, where SSDVAE has one."""
 
 RNNLM, RNNLM_ROLE, HAQAE = (Configuration(model) for model in ("rnnlm", "rnnlm-role", "haqae"))
 CLASSIFIERS = tuple(Configuration(f"{model}-classifier", single=True) for model in ("rnnlm", "rnnlm-role"))
@@ -65,6 +93,11 @@ def ssdvae_concatenation_row(observe: float) -> Configuration:
 
 def ssdvae_single_row(observe: float) -> Configuration:
     return Configuration("ssdvae", observe, single=True)
+
+
+def of_version(row: Configuration, version: Version) -> Configuration:
+    """A row of SSDVAE as the paper's text has it, or the authors' code."""
+    return replace(row, variant="code" if version == "code" else None)
 
 
 def tables() -> dict[str, Task | None]:
@@ -98,20 +131,25 @@ def targets() -> dict[str, tuple[str, ...]]:
 
 def rows_of(table: str, settings: ReproduceSettings) -> list[Configuration]:
     """The rows of a table, without those of models that were not asked for."""
-    observed = settings.observed
-    chain = [ssdvae_row(observe) for observe in observed]
+
+    def each(row: Callable[[float], Configuration]) -> list[Configuration]:
+        """At every ε, as the paper has it, or the code, or both."""
+        return [of_version(row(e), version) for version in settings.versions for e in settings.observed]
+
+    chain = each(ssdvae_row)
     task = tables()[table]
     rows: Sequence[Configuration]
     if table == "ablation":
-        rows = [*chain, *map(ssdvae_concatenation_row, observed)]
+        rows = [*chain, *each(ssdvae_concatenation_row)]
     elif task is None:
         rows = [HAQAE, *chain]
     elif task.single_events:
-        rows = [*CLASSIFIERS, *map(ssdvae_single_row, observed)]
+        rows = [*CLASSIFIERS, *each(ssdvae_single_row)]
     elif {FRAMES, ATTENTION} & {*task.needs}:
         rows = chain  # the baselines that model words infer no frames
     else:
-        rows = [RNNLM, RNNLM_ROLE, HAQAE, *chain]
+        vectors = VECTORS if "code" in settings.versions else ()
+        rows = [RNNLM, *vectors, RNNLM_ROLE, HAQAE, *chain]
     return [row for row in rows if row.kind in settings.model_names]
 
 

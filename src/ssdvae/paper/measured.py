@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +38,16 @@ def figure_named(name: str) -> Figure:
     return found
 
 
+@dataclass(frozen=True)
+class CellFigure:
+    """One figure of one cell."""
+
+    figure: str
+    data: str
+    value: float
+    mark: str = ""
+
+
 @dataclass
 class Measured:
     values: dict[tuple[Configuration, str, str], list[float]] = field(default_factory=dict)
@@ -53,13 +63,12 @@ class Measured:
         values = self.values.get((row, figure, data))
         return Spread(tuple(values), self.marks[row, figure, data]) if values else None
 
+    def add_cell(self, row: Configuration, figures: Iterable[CellFigure]) -> None:
+        for f in figures:
+            self.add(row, f.figure, f.value, f.data, f.mark)
+
     def add_curve(self, row: Configuration, curve: Curve) -> None:
         self.curves.setdefault(row, []).append(curve)
-        best = best_validation(curve)
-        assert best is not None, "a curve has at least one validation"
-        self.add(row, "ppl_best", best["ppl"])
-        self.add(row, "step_best", best["step"])
-        self.add(row, "step_converged", _first_below(curve, CLOSE * best["ppl"]) or best["step"])
 
     def add_steps_to_haqae(self) -> None:
         """When each run was first as good as HAQAE ever was; a run that never was has no such figure."""
@@ -75,20 +84,31 @@ def _first_below(curve: Curve, perplexity: float) -> int | None:
     return next((record["step"] for record in curve if record["ppl"] <= perplexity), None)
 
 
-def read_measured(jobs: Mapping[Cell, Job], cloze_files: Mapping[str, Path]) -> Measured:
-    """What the finished cells give."""
-    names = {path: name for name, path in cloze_files.items()}
-    measured = Measured()
-    for cell, job in jobs.items():
-        run = Run(job.run)
-        if not run.state().finished:
-            continue
-        for wanted, m in job.measured().items():
-            data = CORPUS if wanted.cloze is None else names[wanted.cloze]
-            for figure in find_task(wanted.task).figures:
-                if m.scores.get(figure.name) is not None:
-                    measured.add(cell.row, figure.name, m.scores[figure.name], data, figure.mark(m.scores))
-        if (curve := run.curve()) and not cell.row.single:
-            measured.add_curve(cell.row, curve)
-    measured.add_steps_to_haqae()
-    return measured
+def curve_of(cell: Cell, job: Job) -> Curve:
+    """The validations of a finished run; none where documents are single events."""
+    run = Run(job.run)
+    return list(run.curve()) if run.state().finished and not cell.row.single else []
+
+
+def cell_figures(cell: Cell, job: Job, names: Mapping[Path, str]) -> Iterator[CellFigure]:
+    """What the run of a cell gives, if it is finished; ``names`` are those of cloze files."""
+    if not Run(job.run).state().finished:
+        return
+    for wanted, m in job.measured().items():
+        data = CORPUS if wanted.cloze is None else names[wanted.cloze]
+        for figure in find_task(wanted.task).figures:
+            if m.scores.get(figure.name) is not None:
+                yield CellFigure(figure.name, data, m.scores[figure.name], figure.mark(m.scores))
+    yield from curve_figures(curve_of(cell, job))
+
+
+def curve_figures(curve: Curve) -> Iterator[CellFigure]:
+    """What a learning curve says by itself."""
+    if (best := best_validation(curve)) is not None:
+        converged = _first_below(curve, CLOSE * best["ppl"]) or best["step"]
+        for name, value in (
+            ("ppl_best", best["ppl"]),
+            ("step_best", best["step"]),
+            ("step_converged", converged),
+        ):
+            yield CellFigure(name, CORPUS, value)

@@ -25,9 +25,11 @@ from ssdvae.paper.evidence import Evidence
 from ssdvae.paper.figures import SOURCE
 from ssdvae.paper.grid import Cell, grid, tables, targets
 from ssdvae.paper.job import Job, Wanted
-from ssdvae.paper.measured import read_measured
+from ssdvae.paper.kept import Kept, all_figures, write_cells
+from ssdvae.paper.measured import Measured, curve_of
+from ssdvae.paper.places import open_places
 from ssdvae.paper.render import FORMATS, Table, html
-from ssdvae.paper.sweep import environments, exclusive_lock, sweep
+from ssdvae.paper.sweep import exclusive_lock, sweep
 from ssdvae.paper.tables import Context, all_tables
 from ssdvae.progress import SILENT, Progress
 from ssdvae.report.figures import learning_curves
@@ -36,11 +38,9 @@ from ssdvae.report.page import write_page
 from ssdvae.report.runs import read_runs
 from ssdvae.report.setup import data_table, runs_table
 from ssdvae.runs import Run
+from ssdvae.training.train import differing
 
 log = logging.getLogger(__name__)
-
-HARMLESS = ("recipe", "preset", "save_minutes", "record_steps", "tensorboard")
-"""Settings of a run that change nothing of what it learns: a recipe and a size do it by the others."""
 
 
 @dataclass(frozen=True)
@@ -86,16 +86,23 @@ def reproduce(
         jobs = prepared.jobs(cells)
         for job in jobs.values():
             refuse_if_other(job)
-        left = {cell: job for cell, job in jobs.items() if not job.finished()}
+        kept = None if settings.cells is None else Kept.read(settings.cells)
+        names_of = {path: name for name, path in settings.cloze_files.items()}
+        left = {
+            cell: job
+            for cell, job in jobs.items()
+            if not job.finished() and not (kept and kept.covers(cell, job, names_of))
+        }
         # What an earlier sweep has left for other tables speaks for or against the claims, too.
         known = prepared.jobs(cell for cell in grid(targets()["all"], settings) if cell.row.single in corpora)
         known = {cell: job for cell, job in known.items() if not differences(job)}
-        outcome = _Outcome(names, known, out, Context(settings, shared, corpus))
+        outcome = _Outcome(names, known, out, Context(settings, shared, corpus), kept)
         failed: dict[Cell, str] = {}
         if left:
-            places = environments(settings.jobs, len(left))
-            state = Cells(left, [cell for cell in jobs if cell not in left], len(places))
-            failed = sweep(left, out / "logs", places, lock, state, outcome.write_tables, progress, watch)
+            with open_places(settings, len(left), lock) as (places, start):
+                state = Cells(left, [cell for cell in jobs if cell not in left], len(places))
+                after = outcome.write_tables
+                failed = sweep(left, out / "logs", places, start, state, after, progress, watch)
         result = outcome.write_tables()
         outcome.write_page(result)
     if failed:
@@ -166,22 +173,8 @@ def differences(job: Job) -> list[str]:
     run = Run(job.run)
     if not run.config_path.is_file():
         return []
-    _, made = run.config()
-    asked, there = job.training.to_dict(), made.to_dict()
-    if asked["embedding"] is None:
-        # Decided when the run begins: that of the vectors, or the default.
-        default = job.training.model_settings.word_width
-        asked["embedding"] = there["embedding"] if job.training.vectors else default
     corpus = Corpus(job.corpus)
-    for settings in (asked, there):
-        if (settings["events"] or 0) >= corpus.longest("train"):
-            settings["events"] = None  # it cuts nothing
-    # A run of another model may have other settings, too.
-    found = [
-        f"{name} is {_shown(there.get(name))} there and {_shown(asked.get(name))} here"
-        for name in dict.fromkeys((*there, *asked))
-        if name not in HARMLESS and _shown(there.get(name)) != _shown(asked.get(name))
-    ]
+    found = differing(job.training, run.config()[1], corpus.longest("train"))
     fingerprint = run.state().corpus
     if fingerprint and fingerprint != corpus.fingerprint:
         found.append("it was trained on another corpus")
@@ -197,11 +190,6 @@ def refuse_if_other(job: Job) -> None:
         )
 
 
-def _shown(value: Any) -> str:
-    """Of a path, the name: a folder that was moved has the same vectors."""
-    return Path(value).name if isinstance(value, str) else str(value)
-
-
 @dataclass(frozen=True)
 class _Outcome:
     """What is made of the cells that are finished."""
@@ -210,20 +198,40 @@ class _Outcome:
     jobs: Mapping[Cell, Job]
     out: Path
     context: Context
+    kept: Kept | None = None
 
     def write_tables(self) -> Reproduced:
         """Write all tables, of whatever is finished."""
         settings = self.context.settings
-        measured = read_measured(self.jobs, settings.cloze_files)
-        found = verdicts(Evidence(measured, settings.observed, self.context.cloze))
+        measured = self._measured()
+        found = [
+            verdict
+            for version in settings.versions
+            for verdict in verdicts(Evidence(measured, settings.observed, self.context.cloze, version))
+        ]
         tables = all_tables(self.names, measured, found, self.context)
         folder = self.out / "tables"
         folder.mkdir(exist_ok=True)
+        write_cells(folder / "cells.csv", self.jobs, self._cloze_names, self.kept)
         for table in tables:
             for suffix, text in FORMATS:
                 with atomic_write(folder / f"{table.name}{suffix}") as path:
                     path.write_text(text(table), encoding="utf-8")
         return Reproduced(self.out, tables, found)
+
+    @property
+    def _cloze_names(self) -> dict[Path, str]:
+        return {path: name for name, path in self.context.settings.cloze_files.items()}
+
+    def _measured(self) -> Measured:
+        """What the finished cells give."""
+        measured = Measured()
+        for cell, job in self.jobs.items():
+            measured.add_cell(cell.row, all_figures(cell, job, self._cloze_names, self.kept))
+            if curve := curve_of(cell, job):
+                measured.add_curve(cell.row, curve)
+        measured.add_steps_to_haqae()
+        return measured
 
     def write_page(self, result: Reproduced) -> None:
         """The same tables as a page, with the runs and one curve for each row."""

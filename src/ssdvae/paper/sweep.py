@@ -1,4 +1,4 @@
-"""Many cells, some at a time, each in a process of its own.
+"""Many cells, some at a time, each in a process of its own, here or on a cluster.
 
 A cell that fails does not stop the others. However the sweep ends, its cells end too: each watches its
 standard input, which closes with the sweep, saves a checkpoint and stops.
@@ -7,27 +7,19 @@ standard input, which closes with the sweep, saves a checkpoint and stops.
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
-import torch
-
-from ssdvae.config import cores
 from ssdvae.files import translate_os_errors
 from ssdvae.locks import lock
-from ssdvae.models.base import fastest_device
 from ssdvae.paper.cells import Cells, duration
 from ssdvae.paper.grid import Cell
 from ssdvae.paper.job import Job
+from ssdvae.paper.places import CellProcess, Environment, Start
 from ssdvae.progress import Progress
 from ssdvae.training.signals import Interrupted, Signals
 
@@ -38,21 +30,6 @@ PAUSE = 0.1
 
 LAST_LINES = 8
 """Lines of a failed cell's log that are shown."""
-
-Environment = dict[str, str]
-
-
-def environments(jobs: int, cells: int) -> list[Environment]:
-    """What sets the environment of each of the cells that run at the same time apart from ours."""
-    if torch.cuda.is_available():
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-        gpus = visible.split(",") if visible else [str(n) for n in range(torch.cuda.device_count())]
-        count = min(jobs or len(gpus), cells)
-        return [{"CUDA_VISIBLE_DEVICES": gpus[n % len(gpus)]} for n in range(count)]
-    count = min(jobs or (cores() if fastest_device().type == "cpu" else 1), cells)
-    # Who has chosen a number of threads has a reason.
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // max(1, count)))
-    return [{"OMP_NUM_THREADS": threads} for _ in range(count)]
 
 
 @contextmanager
@@ -70,7 +47,7 @@ def exclusive_lock(folder: Path) -> Iterator[int]:
 @dataclass
 class _Running:
     cell: Cell
-    process: subprocess.Popen[bytes]
+    process: CellProcess
     place: Environment
     log: Path
     log_start: int  # what an earlier attempt has written is not ours
@@ -81,7 +58,7 @@ def sweep(
     jobs: Mapping[Cell, Job],
     logs: Path,
     places: Sequence[Environment],
-    lock: int,
+    start: Start,
     cells: Cells,
     after_each: Callable[[], object],
     progress: Progress,
@@ -101,16 +78,18 @@ def sweep(
             while waiting or running:
                 while waiting and free and not signals.received:
                     cell = waiting.popleft()
-                    running.append(_start(cell, jobs[cell], free.pop(), logs, lock))
+                    running.append(_started(cell, jobs[cell], free.pop(), logs, start))
                     cells.start(cell)
                     log.log(start_level, f"started {cell.name}")
                 if signals.received:
                     break
-                for one in [one for one in running if one.process.poll() is not None]:
+                for one in list(running):
+                    if (code := one.process.poll()) is None:
+                        continue
                     running.remove(one)
                     free.append(one.place)
-                    if one.process.returncode:
-                        failed[one.cell] = _end_of_log(one)
+                    if code:
+                        failed[one.cell] = _end_of_log(one, code)
                         cells.fail(one.cell)
                         log.warning(failed[one.cell])
                     else:
@@ -133,41 +112,23 @@ def sweep(
     return failed
 
 
-def _start(cell: Cell, job: Job, place: Environment, logs: Path, lock: int) -> _Running:
+def _started(cell: Cell, job: Job, place: Environment, logs: Path, start: Start) -> _Running:
     path = logs / f"{cell.name}.log"
-    # Ctrl-C at a terminal goes to all processes; a cell is stopped by us, once, so that it can save. What
-    # is blocked here stays blocked in the new process.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        with open(path, "ab") as log:
-            start = log.tell()
-            process = subprocess.Popen(
-                [sys.executable, "-m", "ssdvae.paper.job", job.to_json()],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **place},
-                pass_fds=[lock],
-            )
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    return _Running(cell, process, place, path, start, time.monotonic())
+    log_start = path.stat().st_size if path.exists() else 0
+    return _Running(cell, start(job, place, path), place, path, log_start, time.monotonic())
 
 
 def _stop(running: Sequence[_Running]) -> None:
     """Let all cells save and stop, at the same time."""
     for one in running:
-        pipe: IO[bytes] | None = one.process.stdin
-        if pipe is not None:
-            pipe.close()
+        one.process.stop()
     for one in running:
         one.process.wait()
 
 
-def _end_of_log(one: _Running) -> str:
+def _end_of_log(one: _Running, code: int) -> str:
     with open(one.log, "rb") as file:
         file.seek(one.log_start)
         lines = file.read().decode("utf-8", "replace").strip().splitlines()[-LAST_LINES:]
-    code = one.process.returncode
     how = f"exit code {code}" if code > 0 else f"killed by signal {-code}; was the memory full?"
     return "\n".join([f"{one.cell.name} failed ({how}); its log is {one.log}", *(f"  {x}" for x in lines)])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ssdvae.config import ReproduceSettings, Split, TrainSettings
+from ssdvae.config.paper import Version
 from ssdvae.data.corpus import Corpus
 from ssdvae.evaluation.published import PublishedFigure
 from ssdvae.evaluation.summary import Spread
@@ -13,7 +14,7 @@ from ssdvae.evaluation.tasks.base import Figure
 from ssdvae.paper.claims import Verdict
 from ssdvae.paper.evidence import SEEDS
 from ssdvae.paper.figures import SOURCE, TABLES, published_figures
-from ssdvae.paper.grid import CURVES, Configuration, rows_of, tables
+from ssdvae.paper.grid import CURVES, VECTORS, Configuration, rows_of, tables
 from ssdvae.paper.measured import CLOSE, CORPUS, CURVE_FIGURES, Measured, figure_named
 from ssdvae.paper.render import Number, Row, Table
 
@@ -115,6 +116,8 @@ def papers(
     """The paper's figure for a row and a column; None where it has none."""
     for p in published_figures().figures:
         mine = (row.model, row.observe, row.attention if p.attention else "")
+        if row in VECTORS:
+            return None  # not in the paper
         if _is_papers(p, table, column, settings.split) and (p.model, p.observe, p.attention) == mine:
             return p
     return None
@@ -190,12 +193,24 @@ def curve_table(measured: Measured, context: Context) -> Table:
     )
 
 
+TITLES: dict[Version, str] = {"paper": "as the paper's text has it", "code": "as the authors' code had it"}
+
+
 def claim_table(verdicts: Sequence[Verdict], context: Context) -> Table:
+    """A claim a line; where SSDVAE is read in two ways, the verdicts stand side by side."""
+    versions = list(dict.fromkeys(v.version for v in verdicts))
+    by_claim: dict[str, list[Verdict]] = {}
+    for v in verdicts:
+        by_claim.setdefault(f"{v.number}. {v.claim}", []).append(v)
+    about = [f", {TITLES[version]}" if len(versions) > 1 else "" for version in versions]
     return Table(
         f"claims-{context.settings.split}",
         "The paper's claims",
-        ("claim", "verdict", "evidence"),
-        tuple(((f"{v.number}. {v.claim}", v.verdict, v.evidence), ()) for v in verdicts),
+        ("claim", *(f"{what}{of}" for what in ("verdict", "evidence") for of in about)),
+        tuple(
+            ((claim, *(v.verdict for v in found), *(v.evidence for v in found)), ())
+            for claim, found in by_claim.items()
+        ),
         "Clearly: the difference of two means is larger than its standard error over seeds. A claim is "
         f"judged if all figures behind it have {SEEDS} seeds or more. {context.setup}",
     )

@@ -47,7 +47,7 @@ LENGTHS = range(4, 9)
 SHARES = {"name": 0.2, "noun": 0.45, "pronoun": 0.35}
 """How a role is mentioned; where a pool has no pronoun, the other two in proportion."""
 
-SUBJ, OBJ = SLOTS.index("subj"), SLOTS.index("obj")
+SUBJ, OBJ, MOD = (SLOTS.index(name) for name in ("subj", "obj", "mod"))
 
 
 class Scenario:
@@ -110,7 +110,7 @@ class Scenario:
             for state, prob in then.probs.items():
                 self.transition[s, state] = prob
 
-        self.plain, self.mention = np.zeros((4, V, S)), np.zeros((4, S, R))
+        self.plain, self.mention = np.zeros((len(SLOTS), V, S)), np.zeros((len(SLOTS), S, R))
         for s, step in enumerate(self.states):
             for slot, choice in enumerate(step.slots):
                 for word, prob in choice.probs.items():
@@ -120,7 +120,7 @@ class Scenario:
                         self.plain[slot, self.index[word], s] = prob
 
         self.named = np.array(list(self._by_name.values()))
-        self.pool, self.unnamed = np.zeros((V, R)), np.zeros((4, V, R))
+        self.pool, self.unnamed = np.zeros((V, R)), np.zeros((len(SLOTS), V, R))
         for name, r in number.items():
             for word, prob in self.roles[name].pool.names.probs.items():
                 self.pool[self.index[word], r] = prob
@@ -135,7 +135,7 @@ class Scenario:
         ]
 
     def word_probs(self) -> Array:
-        """p(word in slot | state) with the fillers summed out: [4, V, S]."""
+        """p(word in slot | state) with the fillers summed out: [slots, V, S]."""
         said = self.unnamed + self.named * self.pool
         result: Array = self.plain + said @ self.mention.transpose(0, 2, 1)
         return result
@@ -158,7 +158,7 @@ class Scenario:
 
     def emissions(self, words: Sequence[Words]) -> tuple[Array, Array]:
         """p(c) and p(w_m | z_m, c), as [H] and [M, H, S], for all H combinations of candidate fillers."""
-        rows = np.array([[self.index.get(word, 0) for word in event] for event in words])  # [M, 4]
+        rows = np.array([[self.index.get(word, 0) for word in event] for event in words])  # [M, slots]
         heard = np.unique(rows[:, (SUBJ, OBJ)])
         candidates = []
         for pool in self.pool.T:
@@ -170,7 +170,7 @@ class Scenario:
         chosen = [(names[at], mass[at]) for (names, mass), at in zip(candidates, grid, strict=True)]
         fillers = np.stack([names for names, _ in chosen], axis=1)  # [H, R]
         prior: Array = np.prod([mass for _, mass in chosen], axis=0)
-        result: Array = (self.plain[0, rows[:, 0]] * self.plain[3, rows[:, 3]])[:, None]
+        result: Array = (self.plain[0, rows[:, 0]] * self.plain[MOD, rows[:, MOD]])[:, None]
         for slot in (SUBJ, OBJ):
             row = rows[:, slot]
             is_name = fillers == row[:, None, None]  # [M, H, R]

@@ -20,7 +20,7 @@ import torch
 from ssdvae.config import BenchmarkSettings
 from ssdvae.data.batches import Noise, collate, generator, in_order
 from ssdvae.data.corpus import Documents
-from ssdvae.data.events import MISSING, SLOTS
+from ssdvae.data.events import MISSING
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.memory import peak_memory_mb
 from ssdvae.models.base import EventModel
@@ -31,7 +31,7 @@ from ssdvae.training.size import refuse_if_too_large
 SIDE, SECONDS = 2048, 0.5
 """The matrices of the comparison, and how long they are multiplied before each step."""
 
-FRAMES_OF_A_VERB = 3
+FRAMES_OF_A_HEAD = 3
 """Candidates that a planner has for a frequent head; on Wikipedia a head has 2.5 in the mean."""
 
 
@@ -41,17 +41,24 @@ def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
     Evaluation comes first, so that the memory of training, which is more, is not counted as its own.
     """
     accelerator = new_accelerator(settings)
-    refuse_if_too_large(settings, settings.vocabulary, settings.frames, settings.batch, settings.events)
+    refuse_if_too_large(
+        settings,
+        settings.vocabulary,
+        settings.frames,
+        settings.batch,
+        settings.events,
+        settings.slots,
+    )
     words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(settings.vocabulary - 2))]
     counts = [settings.vocabulary // rank for rank in range(1, settings.vocabulary + 1)]
     names = [f"frame{i}" for i in range(settings.frames)]
-    model = new_model(settings, Vocabulary(words, counts), Inventory(names, [1] * len(names)), None).to(
-        accelerator.device
-    )
+    slots = tuple(f"slot{i}" for i in range(settings.slots))
+    vocabulary, frames = Vocabulary(words, counts), Inventory(names, [1] * len(names))
+    model = new_model(settings, vocabulary, frames, None, slots).to(accelerator.device)
     learned = _documents(settings, settings.batch * (settings.steps + 1))
     heads, known = (
         torch.from_numpy(learned.padded(x, -1).astype(np.int64))
-        for x in (learned.tokens[:, 0], learned.frames)
+        for x in (learned.tokens[..., 0], learned.frames)
     )
     model.initialize_from_data(heads, known, [])
     rates: list[float] = []  # of the whole run
@@ -117,14 +124,14 @@ def _documents(settings: BenchmarkSettings, count: int) -> Documents:
     rng = np.random.default_rng(settings.seed)
     shape = (count, settings.events)
     words = (
-        settings.vocabulary ** rng.random((*shape, len(SLOTS))) - 1
+        settings.vocabulary ** rng.random((*shape, settings.slots)) - 1
     )  # log-uniform: frequency falls as 1/rank
     return Documents.of_padded(
         ids=pa.chunked_array([[str(i) for i in range(count)]]),
         tokens=words.astype(np.int32),
-        # A verb has some frames of its own, as in a language.
+        # A head has some frames of its own, as in a language.
         frames=(
-            (7 * words[..., 0].astype(np.int64) + rng.integers(FRAMES_OF_A_VERB, size=shape))
+            (7 * words[..., 0].astype(np.int64) + rng.integers(FRAMES_OF_A_HEAD, size=shape))
             % settings.frames
         ).astype(np.int32),
         lengths=np.full(count, settings.events, dtype=np.int32),

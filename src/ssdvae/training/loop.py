@@ -20,6 +20,7 @@ from ssdvae.errors import UserError
 from ssdvae.memory import keep_freed_memory
 from ssdvae.models import model_class
 from ssdvae.models.base import EventModel, fastest_device
+from ssdvae.training.track import FOLDER, chosen_trackers
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,15 @@ class Step:
     sums: dict[str, float]  # of the loss and its terms over these documents
 
 
-def new_accelerator(settings: TrainSettings) -> Accelerator:
+def new_accelerator(settings: TrainSettings, folder: Path | None = None) -> Accelerator:
     """The devices and processes of a run, in an interpreter that is ready for many steps."""
     keep_freed_memory()
     # Accelerate remembers the precision of the first run in this interpreter and refuses any other.
     AcceleratorState._reset_state()
     # Several processes without a GPU find each other only when told that the CPU is meant.
-    return Accelerator(mixed_precision=settings.precision, cpu=fastest_device().type == "cpu")
+    cpu = fastest_device().type == "cpu"
+    tracking = {"log_with": chosen_trackers(settings) or None, "project_dir": folder and folder / FOLDER}
+    return Accelerator(mixed_precision=settings.precision, cpu=cpu, **tracking)
 
 
 def new_model(

@@ -30,19 +30,19 @@ def parameters_at_least(settings: TrainSettings, words: int, frames: int) -> int
     return int(words * width + output + gru + latent)
 
 
-def step_at_least(settings: TrainSettings, documents: int, events: int) -> int:
+def step_at_least(settings: TrainSettings, documents: int, events: int, slots: int) -> int:
     """Numbers that a step keeps: the states of each layer at each word and separator, for each sample."""
     values = settings.values()
-    places = min(values["batch"], documents) * events * 5
+    places = min(values["batch"], documents) * events * (slots + 1)
     return int(places * values["hidden"] * values["layers"] * values.get("samples", 1))
 
 
 def refuse_if_too_large(
-    settings: TrainSettings, words: int, frames: int, documents: int, events: int
+    settings: TrainSettings, words: int, frames: int, documents: int, events: int, slots: int
 ) -> None:
     """Say what it would take, if that is more than there is."""
     parameters = parameters_at_least(settings, words, frames)
-    need = FLOAT * (COPIES * parameters + step_at_least(settings, documents, events))
+    need = FLOAT * (COPIES * parameters + step_at_least(settings, documents, events, slots))
     limit = memory_limit()
     if need > limit:
         raise UserError(

@@ -41,6 +41,7 @@ from ssdvae.training.loop import (
 )
 from ssdvae.training.signals import Interrupted, Signals
 from ssdvae.training.size import refuse_if_too_large
+from ssdvae.training.track import finish_trackers, log_to_trackers, start_trackers
 from ssdvae.weights import check_finite
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ STATUS = "epoch {epoch}  loss {loss:.2f}  {speed:,.0f} documents/s"
 
 def train(corpus: Corpus, out: Path, settings: TrainSettings, progress: Progress = SILENT) -> Run:
     """Train a model into a new run folder."""
-    accelerator = new_accelerator(settings)
+    accelerator = new_accelerator(settings, out)
     run = Run(out)
     with _alone(run, accelerator, new=True):
         vectors = _read_vectors(corpus, settings)
@@ -67,11 +68,58 @@ def train(corpus: Corpus, out: Path, settings: TrainSettings, progress: Progress
         return training.run_to_end(state)
 
 
+def train_or_resume(corpus: Corpus, out: Path, settings: TrainSettings, progress: Progress = SILENT) -> Run:
+    """Go on with a run if it is there, and begin it otherwise: what a launcher that starts again asks for."""
+    run, accelerator = Run(out), new_accelerator(settings, out)
+    # One looks for all: the first to begin a run must not be taken by the others for one that was there.
+    (there,) = broadcast_object_list([run.config_path.is_file()])
+    accelerator.wait_for_everyone()
+    if not there:
+        return train(corpus, out, settings, progress)
+    if found := differing(settings, run.config()[1]):
+        raise UserError(
+            f"{out} was begun with other settings: {'; '.join(found)}\n"
+            "ask for the same, choose another --out, or go on as it was begun: "
+            f"ssdvae train --resume {out}"
+        )
+    return resume(out, corpus.folder, progress)
+
+
+HARMLESS = ("recipe", "preset", "save_minutes", "record_steps", "track")
+"""Settings of a run that change nothing of what it learns: a recipe and a size do it by the others."""
+
+
+def differing(asked: TrainSettings, made: TrainSettings, longest: int | None = None) -> list[str]:
+    """In what a run that was made is not the one that is asked for, setting by setting.
+
+    ``longest`` is the number of events of the longest document, if it is known: no cut beyond it matters.
+    """
+    mine, theirs = asked.to_dict(), made.to_dict()
+    if mine["embedding"] is None:
+        # Decided when the run begins: that of the vectors, or the default.
+        default = asked.model_settings.word_width
+        mine["embedding"] = theirs["embedding"] if asked.vectors else default
+    for values in (mine, theirs):
+        if longest is not None and (values["events"] or 0) >= longest:
+            values["events"] = None
+    # A run of another model may have other settings, too.
+    return [
+        f"{name} is {_name(theirs.get(name))} there and {_name(mine.get(name))} here"
+        for name in dict.fromkeys((*theirs, *mine))
+        if name not in HARMLESS and _name(theirs.get(name)) != _name(mine.get(name))
+    ]
+
+
+def _name(value: Any) -> str:
+    """Of a path, the name: a folder that was moved has the same vectors."""
+    return Path(value).name if isinstance(value, str) else str(value)
+
+
 def resume(folder: Path, corpus_folder: Path | None = None, progress: Progress = SILENT) -> Run:
     """Go on with a run from its last checkpoint, as if it had never stopped; its corpus may have moved."""
     run = Run(folder)
     first_folder, settings = run.config()
-    accelerator = new_accelerator(settings)
+    accelerator = new_accelerator(settings, folder)
     if (state := run.state()).finished:
         if accelerator.is_main_process:
             best = "no validation was finite" if state.best is None else f"best perplexity {state.best:.6g}"
@@ -135,14 +183,14 @@ def _lexicon(settings: TrainSettings, corpus: Corpus) -> Tensor | None:
     from ssdvae.extraction.lexicon import read_lexicon  # slow to import
 
     pairs = [
-        (corpus.vocabulary.word_id(verb), corpus.frames.id(frame))
-        for verb, frames in read_lexicon(path).frames.items()
+        (corpus.vocabulary.word_id(head), corpus.frames.id(frame))
+        for head, frames in read_lexicon(path).frames.items()
         for frame in frames
-        if verb in corpus.vocabulary
+        if head in corpus.vocabulary
     ]
     known = [(word, frame) for word, frame in pairs if frame >= 0]
     if not known:
-        raise UserError(f"{path} has no verb and frame that are both known to {corpus.folder}")
+        raise UserError(f"{path} has no head and frame that are both known to {corpus.folder}")
     return torch.tensor(known)
 
 
@@ -181,9 +229,8 @@ class _Training:
         # Cut as `evaluate` cuts them.
         self.valid: Documents = corpus.split("valid").first(reading.measured)
         longest = self.documents.longest
-        refuse_if_too_large(
-            settings, len(corpus.vocabulary), len(corpus.frames), len(self.documents), longest
-        )
+        words, frames, slots = len(corpus.vocabulary), len(corpus.frames), len(corpus.slots)
+        refuse_if_too_large(settings, words, frames, len(self.documents), longest, slots)
         self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors, corpus.slots)
         self.model.reading, self.model.columns = replace(reading, longest=longest), corpus.columns
         self._say_what_is_read(whole, reading)
@@ -192,7 +239,6 @@ class _Training:
         self.per_epoch = steps_per_epoch(self.documents, settings)
         self.last_step = settings.epochs * self.per_epoch
         self.validate_steps = settings.validate_steps or self.per_epoch
-        self.tensorboard: Any = None
         self.warned = False
 
     def say(self, message: str) -> None:
@@ -217,7 +263,7 @@ class _Training:
         observed = mask_frames(self.documents, self.settings.observe, self.settings.seed)
         heads, known = (
             torch.from_numpy(self.documents.padded(values, padding).astype(np.int64))
-            for values, padding in ((self.documents.tokens[:, 0], 0), (observed, -1))
+            for values, padding in ((self.documents.tokens[..., 0], 0), (observed, -1))
         )
         relations = _relations(self.settings) if self.model.needs_relations else []
         lexicon = _lexicon(self.settings, self.corpus)
@@ -236,14 +282,19 @@ class _Training:
         return state
 
     def run_to_end(self, state: State) -> Run:
-        if self.settings.tensorboard and self.accelerator.is_main_process:
-            self.tensorboard = self._tensorboard(state)
+        start_trackers(self.accelerator, self.run.folder, self.settings, state.step)
+        try:
+            return self._run_to_end(state)
+        finally:
+            finish_trackers(self.accelerator)
+
+    def _run_to_end(self, state: State) -> Run:
         count, device = self.accelerator.num_processes, self.accelerator.device.type
         self.say(f"training in {count} process{'es' if count > 1 else ''} on {device}")
         if self.model.infers_frames:
             self.say(
                 "frames: share of the known ones that are inferred (by head: what the commonest known frame "
-                "of the verb has);\ninformation: nats that a frame says of its event, 0 if nothing"
+                "of the head has);\ninformation: nats that a frame says of its event, 0 if nothing"
             )
         clock = time.monotonic() - state.seconds
         saved = time.monotonic()
@@ -280,11 +331,7 @@ class _Training:
                     break
                 if received:
                     go_on = f"go on with: ssdvae train --resume {self.run.folder}"
-                    if self.tensorboard is not None:
-                        self.tensorboard.flush()
                     raise Interrupted(f"stopped after step {state.step}\n{go_on}", received)
-        if self.tensorboard is not None:
-            self.tensorboard.close()
         self.say(f"the run is in {self.run.folder}; measure it with: ssdvae evaluate {self.run.folder}")
         return self.run
 
@@ -374,10 +421,7 @@ class _Training:
         record = {"step": state.step, "epoch": epoch, "seconds": round(state.seconds, 3), **values}
         if self.accelerator.is_main_process:
             self.run.record(state, record)
-            if self.tensorboard is not None:
-                for name, value in values.items():
-                    if isinstance(value, int | float):
-                        self.tensorboard.add_scalar(f"{values['split']}/{name}", value, state.step)
+        log_to_trackers(self.accelerator, values, state.step)
         return record
 
     def _save(self, state: State) -> None:
@@ -385,14 +429,6 @@ class _Training:
             if self.accelerator.scaler is not None:
                 state.scaler = self.accelerator.scaler.state_dict()
             self.run.save(state, self.model, self.optimizer)
-
-    def _tensorboard(self, state: State) -> Any:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise UserError("--tensorboard needs an extra: pip install 'ssdvae[tensorboard]'") from error
-        # What was written after the checkpoint is about to happen again.
-        return SummaryWriter(self.run.folder / "tensorboard", purge_step=state.step + 1)
 
 
 def _validation_line(record: dict[str, Any], train_loss: float, best: bool) -> str:

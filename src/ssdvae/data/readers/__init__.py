@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +17,7 @@ from ssdvae.data.readers.jsonl import read_jsonl, write_jsonl
 from ssdvae.data.readers.official import read_official
 from ssdvae.data.readers.rows import has_rows
 from ssdvae.data.readers.tabular import read_csv, read_parquet
+from ssdvae.data.shards import list_shards
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import AnyPath, Report, stop_at_first_error, translate_os_errors
 
@@ -101,21 +103,27 @@ def guess_format(path: AnyPath) -> str:
 def read_documents(
     path: AnyPath,
     format: str | None = None,
-    skip_bad: Skipped | None = None,
+    skip_bad: Report | None = None,
     slots: Slots = SLOTS,
     columns: Columns | None = None,
     asked: bool = False,
 ) -> Iterator[Document]:
-    """The documents of a file; the first bad line raises, unless ``skip_bad`` is there to count them.
+    """The documents of a file, or of the shards of a folder.
 
-    A table or a log is read by its ``columns`` if they are known: those that somebody ``asked`` for, which
-    must all be there, or those of the table that a model was trained on.
+    The first bad line raises, unless ``skip_bad`` is there to count them. A table or a log is read by its
+    ``columns`` if they are known: those that somebody ``asked`` for, which must all be there, or those of the
+    table that a model was trained on.
     """
-    choice = known_format(path, format)
     report = stop_at_first_error if skip_bad is None else skip_bad
-    if columns is not None and has_rows(Path(path), choice):
-        return read_table(Path(path), choice, columns, report, asked)
-    return READERS[choice](Path(path), report, slots)
+    files = list_shards(Path(path)) or [Path(path)]
+    choices = [known_format(file, format) for file in files]
+
+    def read(file: Path, choice: str) -> Iterator[Document]:
+        if columns is not None and has_rows(file, choice):
+            return read_table(file, choice, columns, report, asked)
+        return READERS[choice](file, report, slots)
+
+    return chain.from_iterable(map(read, files, choices))
 
 
 def known_format(path: AnyPath, format: str | None) -> str:

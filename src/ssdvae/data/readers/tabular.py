@@ -6,6 +6,7 @@ were not there: the document keeps its other events.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +37,9 @@ def read_csv(path: Path, report: Report, slots: Slots = SLOTS) -> Iterator[Docum
 
 
 def read_parquet(path: Path, report: Report, slots: Slots = SLOTS) -> Iterator[Document]:
-    """The documents of a table in Parquet."""
+    """The documents of a table in Parquet; a row is an event or, where it has a list of them, a document."""
+    if "events" in _parquet_columns(path):
+        return _whole_documents(path, report, slots)
     rows = parquet_rows(path, event_columns(slots), ("document", slots[0]))
     return _documents(path, rows, report, slots, unit="row")
 
@@ -152,6 +155,36 @@ def csv_cells(path: Path, report: Report) -> Iterator[tuple[int, list[str]]]:
         else:
             yield number, cells
         taken.clear()
+
+
+def _parquet_columns(path: Path) -> list[str]:
+    """The names of the columns; none where the file cannot be read, which is told when its rows are."""
+    import pyarrow
+    from pyarrow import parquet
+
+    with contextlib.suppress(pyarrow.ArrowException, OSError, ValueError), open_bytes(path) as file:
+        names: list[str] = parquet.ParquetFile(file).schema_arrow.names
+        return names
+    return []
+
+
+def _whole_documents(path: Path, report: Report, slots: Slots) -> Iterator[Document]:
+    """The documents of a table that has one in each row, as our own shards have."""
+    columns = {"id": ("id",), "events": ("events",)}
+    for number, cells in parquet_rows(path, columns, tuple(columns)):
+        try:
+            document = document_from_record(_without_nothing(cells), slots)
+        except Malformed as error:
+            report(DataError(path, number, error.found, error.expected, unit="row"))
+        else:
+            yield document
+
+
+def _without_nothing(value: Any) -> Any:
+    """A cell without the fields that only other rows have."""
+    if isinstance(value, dict):
+        return {key: _without_nothing(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nothing(inner) for inner in value] if isinstance(value, list) else value
 
 
 def parquet_rows(path: Path, columns: Columns, needed: Sequence[str]) -> Iterator[Row]:

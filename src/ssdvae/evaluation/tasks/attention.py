@@ -26,8 +26,8 @@ def run(evaluation: Evaluation, data: Data) -> Result:
     scores = {
         "attention_entropy": means.entropy,
         "attention_most_entropy": means.most_entropy,
-        "attention_verbs": means.verbs,
-        "attention_own_verb": means.own["verb"],
+        "attention_verbs": means.heads,
+        "attention_own_verb": means.own_head,
         "attention_own_event": means.own_event,
     }
     return Result(means.events, scores)
@@ -37,14 +37,14 @@ ATTENTION_TASK = Task(
     name=NAME,
     title="Attention of the encoder",
     explanation="Which words the encoder attends to when it infers the frame of an event: the entropy of its "
-    "attention, in nats, and the shares that go to verbs, to the verb of the event itself, and to that "
-    "event. Attention that is spread evenly has a quarter on verbs. The paper prints no figures for this: it "
-    "says that entropy is low and attention on the verb where ε is high.",
+    "attention, in nats, and the shares that go to heads, to the head of the event itself, and to that "
+    "event. Attention that is spread evenly gives heads no more than any other slot. The paper prints no "
+    "figures for this: it says that entropy is low and attention on the verb where ε is high.",
     figures=(
         Figure("attention_entropy", "entropy", digits=2),
         Figure("attention_most_entropy", "entropy at most", digits=2),
-        Figure("attention_verbs", "on verbs", share=True),
-        Figure("attention_own_verb", "on the verb of the event", share=True),
+        Figure("attention_verbs", "on heads", share=True),
+        Figure("attention_own_verb", "on the head of the event", share=True),
         Figure("attention_own_event", "on the event", share=True),
     ),
     run=run,

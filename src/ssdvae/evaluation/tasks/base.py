@@ -105,7 +105,7 @@ def split_data(corpus: Corpus, settings: EvaluateSettings) -> Data:
     file, name = f"{settings.split}.arrow", str(settings.split)
     if settings.events and settings.events < corpus.longest(settings.split):
         name += f", first {settings.events} event{'s' if settings.events > 1 else ''}"
-    return Data(name, corpus.manifest["sha256"][file], corpus.folder / file)
+    return Data(name, corpus.split_fingerprint(settings.split), corpus.folder / file)
 
 
 def file_data(task: str, path: Path | None, settings: EvaluateSettings) -> Data | None:

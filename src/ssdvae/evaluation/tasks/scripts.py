@@ -39,4 +39,5 @@ SCRIPTS = Task(
     needs=(WORDS, FRAMES),
     settings=("events", "scripts", "script_reader", "eval_batch", "eval_seed"),
     default=False,
+    reproduced=False,
 )

@@ -1,0 +1,194 @@
+"""Ray as the engine: what one process gives, in the same order, whatever happens to the machines."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ssdvae.config import AnnotateSettings, EngineSettings, ExtractSettings, PrepareSettings
+from ssdvae.data.prepare import prepare
+from ssdvae.errors import DataError, UserError
+from ssdvae.extraction.annotate import annotate
+from ssdvae.extraction.extract import CHUNK, extract
+from ssdvae.extraction.lexicon import Lexicon
+from ssdvae.pool import map_in_processes
+from tests.clusters import Machines, three_machines
+from tests.data.test_shards import contents
+from tests.extraction.test_extract import corpus
+
+pytest.importorskip("ray")
+
+
+def slowly(number: int, folder: Path, seconds: float = 0.0) -> tuple[int, str]:
+    """The number, and the machine that had it; a line in a file for each attempt."""
+    import ray
+
+    with open(folder / str(number), "a") as file:
+        file.write("attempt\n")
+    time.sleep(seconds)
+    if number == 99:
+        raise DataError("some.jsonl", 99, "a bad number", "a good one")
+    return number, ray.get_runtime_context().get_node_id()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Machines]:
+    with pytest.MonkeyPatch.context() as patch, three_machines(patch.setenv) as machines:
+        yield machines
+
+
+def test_a_cluster_of_this_machine_alone(tmp_path: Path) -> None:
+    """Order, the error of the work as it was raised there, and that it is gone in the end."""
+    import ray
+
+    (tmp_path / "attempts").mkdir()
+    work = partial(slowly, folder=tmp_path / "attempts")
+    engine = EngineSettings(engine="ray", jobs=2)
+    results = map_in_processes([*range(12), 99, 12], work, engine)
+    first = [next(results) for _ in range(12)]
+    assert [number for number, _ in first] == list(range(12))
+    with pytest.raises(DataError, match=r"some\.jsonl, line 99: found a bad number") as raised:
+        next(results)
+    assert raised.value.line == 99
+    assert not ray.is_initialized()
+
+
+def test_a_cluster_that_is_not_there_is_named() -> None:
+    with pytest.raises(UserError, match=r"cannot join the Ray cluster 127\.0\.0\.1:1: "):
+        list(map_in_processes([1, 2], abs, EngineSettings(engine="ray", address="127.0.0.1:1")))
+
+
+def test_an_address_is_ray_s() -> None:
+    with pytest.raises(UserError, match="--address: found 'auto', expected none without --engine ray"):
+        ExtractSettings(address="auto")
+
+
+@pytest.mark.slow
+def test_what_a_lost_machine_had_is_done_again(cluster: Machines, tmp_path: Path) -> None:
+    """In order, and some of it twice."""
+    work = partial(slowly, folder=tmp_path, seconds=1.0)
+    engine = EngineSettings(engine="ray", address=cluster.whole().address)
+    results = []
+    for number, node in map_in_processes(range(20), work, engine):
+        results.append(number)
+        # One that has just done something, and has more to do.
+        if len(cluster.others) == 2 and node in [other.node_id for other in cluster.others]:
+            cluster.lose(node)
+    assert results == list(range(20))
+    attempts = [len((tmp_path / str(number)).read_text().split()) for number in range(20)]
+    assert max(attempts) >= 2
+    assert sum(attempts) < 30
+
+
+@pytest.mark.slow
+def test_reading_ahead_is_bounded(cluster: Machines, tmp_path: Path) -> None:
+    """Of endless work, no more is begun than can be done soon."""
+    taken = 0
+
+    def endless() -> Iterator[int]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield taken
+
+    engine = EngineSettings(engine="ray", address=cluster.whole().address)
+    results = map_in_processes(endless(), partial(slowly, folder=tmp_path), engine)
+    for done in range(1, 6):
+        next(results)
+        assert taken <= 3 * 3 + done
+    results.close()  # type: ignore[attr-defined]  # a generator
+
+
+@pytest.mark.slow
+def test_no_more_at_once_than_was_asked_for(cluster: Machines, tmp_path: Path) -> None:
+    engine = EngineSettings(engine="ray", address=cluster.whole().address, jobs=1)
+    results = map_in_processes(range(6), partial(slowly, folder=tmp_path, seconds=0.2), engine)
+    for done, _ in enumerate(results, start=1):
+        assert len(list(tmp_path.iterdir())) <= done + 3
+    assert len(list(tmp_path.iterdir())) == 6
+
+
+@pytest.mark.slow
+def test_extract_loses_a_machine(cluster: Machines, tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.conllu", 30 * CHUNK, bad=(7, 40))
+    alone = ExtractSettings(jobs=1, shard_documents=20)
+    ray = ExtractSettings(engine="ray", address=cluster.whole().address, shard_documents=20)
+    for name in ("file.jsonl.gz", "folder"):
+        one = extract([source], tmp_path / f"one-{name}", alone)
+        many = extract([source], tmp_path / f"many-{name}", ray, progress=cluster.lose_after(3))
+        cluster.whole()
+        assert (one.documents, one.events, str(one.skipped)) == (
+            many.documents,
+            many.events,
+            str(many.skipped),
+        )
+    assert (tmp_path / "one-file.jsonl.gz").read_bytes() == (tmp_path / "many-file.jsonl.gz").read_bytes()
+    assert contents(tmp_path / "one-folder") == contents(tmp_path / "many-folder")
+
+
+@pytest.mark.slow
+def test_shards_through_annotate_and_prepare(cluster: Machines, tmp_path: Path) -> None:
+    source = corpus(tmp_path / "a.conllu", 10 * CHUNK)
+    address = cluster.whole().address
+    extract([source], tmp_path / "events", ExtractSettings(jobs=1, shard_documents=20))
+    lexicon = Lexicon({"open": {"Openness": 1.0}, "give": {"Giving": 1.0}})
+    annotate(tmp_path / "events", tmp_path / "one", lexicon, AnnotateSettings(jobs=1))
+    ray = AnnotateSettings(engine="ray", address=address)
+    annotate(tmp_path / "events", tmp_path / "many", lexicon, ray, progress=cluster.lose_after(2))
+    assert contents(tmp_path / "one") == contents(tmp_path / "many")
+    settings = PrepareSettings(keep_frameless=True)
+    prepare(tmp_path / "one", tmp_path / "corpus-one", settings)
+    engine = EngineSettings(engine="ray", address=cluster.whole().address)
+    prepare(tmp_path / "one", tmp_path / "corpus-many", settings, engine=engine)
+    assert contents(tmp_path / "corpus-one") == contents(tmp_path / "corpus-many")
+
+
+@pytest.mark.slow
+def test_a_wrong_token_is_refused_in_words(tmp_path: Path) -> None:
+    """Ray's own settings are respected: a cluster that asks for a token gets it, or nobody joins."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        "from ssdvae.config import EngineSettings\n"
+        "from ssdvae.errors import UserError\n"
+        "from ssdvae.pool import map_in_processes\n"
+        "try:\n"
+        "    engine = EngineSettings(engine='ray', address=sys.argv[1])\n"
+        "    print(list(map_in_processes([-1, -2], abs, engine)))\n"
+        "except UserError as error:\n"
+        "    print('refused:', error)\n"
+    )
+    head = tmp_path / "head.py"
+    head.write_text(
+        "import sys\n"
+        "from ray.cluster_utils import Cluster\n"
+        "args = {'num_cpus': 1, 'object_store_memory': 10**8, 'include_dashboard': False}\n"
+        "cluster = Cluster(initialize_head=True, head_node_args=args)\n"
+        "print(cluster.address, flush=True)\n"
+        "sys.stdin.read()\n"
+        "cluster.shutdown()\n"
+    )
+    token = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 64}
+    process = subprocess.Popen(
+        [sys.executable, str(head)], env=token, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        said = [
+            subprocess.run(
+                [sys.executable, str(script), address], env=env, text=True, capture_output=True, timeout=300
+            ).stdout
+            for env in (token, {**token, "RAY_AUTH_TOKEN": "b" * 64})
+        ]
+    finally:
+        process.communicate("", timeout=120)
+    assert said[0] == "[1, 2]\n"
+    assert said[1].startswith(f"refused: cannot join the Ray cluster {address}: ")

@@ -1,0 +1,128 @@
+"""Training on several machines: torchrun as it is, and runs that go on by themselves."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+import ssdvae
+from ssdvae.cli.main import main
+from ssdvae.data.corpus import Corpus
+from ssdvae.errors import UserError
+from ssdvae.runs import Run
+from ssdvae.training.train import train_or_resume
+from tests.extraction.stopping import Stopped
+from tests.training.conftest import SETTINGS, assert_same_run, flags, launch
+
+LONG = SETTINGS.changed(epochs=12, patience=100, save_minutes=0)
+
+
+def test_a_run_is_begun_or_gone_on_with(corpus: Corpus, uninterrupted: Run, tmp_path: Path) -> None:
+    """The same command until it is finished, and after that nothing is done."""
+    out, validations = tmp_path / "run", iter([None])
+
+    def look(*_: object) -> None:
+        if next(validations, Stopped) is Stopped:
+            raise Stopped
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ssdvae.training.train.check_finite", look)  # in the second validation
+        with pytest.raises(Stopped):
+            train_or_resume(corpus, out, SETTINGS)
+    assert Run(out).state().step > 0
+    train_or_resume(corpus, out, SETTINGS)
+    assert_same_run(Run(out), uninterrupted)
+    before = {p: p.stat().st_mtime_ns for p in out.rglob("*")}
+    train_or_resume(corpus, out, SETTINGS)
+    assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == before
+
+
+def test_other_settings_are_not_gone_on_with(corpus: Corpus, uninterrupted: Run) -> None:
+    with pytest.raises(UserError, match=r"begun with other settings: seed is 1 there and 7 here\n"):
+        train_or_resume(corpus, uninterrupted.folder, SETTINGS.changed(seed=7))
+
+
+def test_the_flag_and_the_argument(
+    corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, words = tmp_path / "run", flags(SETTINGS.changed(epochs=1))
+    for _ in range(2):
+        assert main(["train", str(corpus.folder), "--out", str(out), "--continue", *words]) == 0
+    assert "is finished" in capsys.readouterr().err
+    settings = SETTINGS.changed(epochs=1).to_dict()
+    assert ssdvae.train(corpus, out, go_on=True, progress=False, **settings).folder == out
+    assert main(["train", "--resume", str(out), "--continue"]) == 2
+
+
+def _agent(port: int, corpus: Corpus, out: Path) -> subprocess.Popen[bytes]:
+    """One machine of two, as a cluster starts it."""
+    rendezvous = ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "test"]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1"]
+    command = ["-m", "ssdvae", "train", str(corpus.folder), "--out", str(out), "--continue", *flags(LONG)]
+    return subprocess.Popen(
+        [*torchrun, *rendezvous, "--max-restarts", "3", *command],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _lose(agent: subprocess.Popen[bytes]) -> None:
+    """The machine is gone: the agent and its workers at the same time."""
+    for process in [psutil.Process(agent.pid), *psutil.Process(agent.pid).children(recursive=True)]:
+        process.kill()
+    agent.wait()
+
+
+@pytest.mark.slow
+def test_a_lost_machine_comes_back_and_the_run_ends_as_it_would_have(corpus: Corpus, tmp_path: Path) -> None:
+    whole = launch(2, "-m", "ssdvae", "train", corpus.folder, "--out", tmp_path / "whole", *flags(LONG))
+    assert whole.wait(timeout=600) == 0
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    out = tmp_path / "run"
+    agents = [_agent(port, corpus, out) for _ in range(2)]
+    try:
+        # The store of the meeting is in the one that came first: the other one is lost.
+        while Run(out).state().step < 2:
+            assert all(agent.poll() is None for agent in agents)
+            time.sleep(0.01)
+        first = _host(agents, port)
+        _lose(agents[1 - first])
+        assert not Run(out).state().finished
+        agents[1 - first] = _agent(port, corpus, out)
+        for agent in agents:
+            assert agent.wait(timeout=600) == 0
+    finally:
+        for agent in agents:
+            if agent.poll() is None:
+                _lose(agent)
+    assert_same_run(Run(out), Run(tmp_path / "whole"))
+
+
+def _host(agents: list[subprocess.Popen[bytes]], port: int) -> int:
+    """The agent that listens at the port."""
+    for number, agent in enumerate(agents):
+        for connection in psutil.Process(agent.pid).net_connections("inet"):
+            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
+                return number
+    raise AssertionError("nobody listens")
+
+
+def test_a_former_flag_says_what_it_is_called_now(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "corpus", "--out", "run", "--tensorboard"]) == 2
+    assert "it has become --track tensorboard" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["wandb", "nothing"])
+def test_a_tracker_that_cannot_be_had_is_named(name: str, corpus: Corpus, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"--track:? .*{name}"):
+        train_or_resume(corpus, tmp_path / "run", SETTINGS.changed(track=name))
+    assert not list(tmp_path.iterdir())
