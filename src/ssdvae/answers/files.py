@@ -46,9 +46,9 @@ def answer_files(
 
     ``about`` says what the answers depend on beside the model and the documents.
     """
-    slots = (_loaded(model) if isinstance(model, Path) else model).slots
+    loaded = _loaded(model) if isinstance(model, Path) else model
     return stream(
-        document_files(source, format, slots),
+        document_files(source, format, loaded.slots, loaded.columns),
         _Answering(model, answer),
         out,
         settings,
