@@ -25,7 +25,7 @@ STOREYS = [
     {"analysis"},
     {"report"},
     {"paper"},
-    {"tour", "checking"},
+    {"tour", "checking", "app"},
     {"api"},
     {"cli"},
     {"__init__", "__main__"},

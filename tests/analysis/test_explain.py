@@ -12,7 +12,6 @@ from ssdvae.analysis.transitions import Transitions, transitions
 from ssdvae.answers.beliefs import infer_frames
 from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import collate
-from ssdvae.data.events import SLOTS
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import UserError
 from ssdvae.evaluation.attention import attention_summary
@@ -53,7 +52,7 @@ def test_attention_is_summed_event_by_event(batch: int) -> None:
         assert look.most_entropy == pytest.approx(np.mean([m for _, _, m in events]))
         assert look.heads == pytest.approx(shares[0] + shares[4])
         assert look.own_event + sum(look.elsewhere.values()) == pytest.approx(1)
-        assert tuple(look.own) == SLOTS
+        assert tuple(look.own) == model.slots
 
 
 @pytest.mark.parametrize("batch", [1, 3, 100])
@@ -112,19 +111,23 @@ def test_every_model_is_explained_as_far_as_it_infers_frames(name: str) -> None:
     if beliefs.attention is None:
         with pytest.raises(UserError, match="without attention"):
             attention_summary(model, documents)
-    if found.clusters is None:
-        with pytest.raises(UserError, match="--words"):
-            found.to_record(ExplainSettings(words="word1"))
+    head = model.vocabulary.name(int(documents.tokens[0, 0]))
+    named = ExplainSettings(words=head, min_count=0.0)
+    assert list(found.to_record(named)["beliefs"]["frames_given_words"]) == [head]
 
 
 def test_what_is_shown_are_the_names_that_were_given_or_the_most_frequent() -> None:
     model, documents = toy_ssdvae(), toy_documents(LENGTHS)
     found = explain(model, documents)
     assert found.clusters is not None
-    named = found.to_record(ExplainSettings(words="word1, word2", frames="Frame2", top=2))["clusters"]
-    assert list(named["frames_given_tokens"]) == ["word1", "word2"]
-    assert list(named["tokens_given_frames"]) == ["Frame2"]
+    one, two = found.to_record(ExplainSettings(rows=2))["beliefs"]["frames_given_words"]
+    likeliest = model.frames.name(int(found.clusters.frame_counts.argmax()))
+    record = found.to_record(ExplainSettings(words=f"{two}, {one}", frames=likeliest, top=2))
+    named, beliefs = record["clusters"], record["beliefs"]
+    assert list(named["frames_given_tokens"]) == list(beliefs["frames_given_words"]) == [two, one]
+    assert list(named["tokens_given_frames"]) == list(beliefs["words_given_frames"]) == [likeliest]
     assert all(len(top) == 2 for top in named["frames_given_tokens"].values())
+    assert all(len(each["frames"]) == 2 for each in beliefs["frames_given_words"].values())
     shown = list(found.to_record(ExplainSettings(rows=2))["clusters"]["frames_given_tokens"])
     verbs = found.clusters.slot_counts[:, 0]
     counts = [verbs[model.vocabulary.word_id(word)] for word in shown]

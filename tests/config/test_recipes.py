@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ssdvae import api
 from ssdvae.config import MODEL_SETTINGS, RECIPES, TRAIN_DEFAULTS, ModelSettings, TrainSettings
@@ -58,6 +60,15 @@ def test_guided_is_what_train_does_unless_told_otherwise() -> None:
     for name, value in values.items():
         assert repr(shown[name].default) == "auto" if name in AUTO else shown[name].default == value
     assert {name: values[name] for name in AUTO} == auto(COUNTS)
+
+
+@given(events=st.integers(1, 10**9), more=st.integers(0, 10**9), words=st.integers(3, 10**7))
+def test_a_larger_corpus_is_read_less_often_by_no_smaller_network(events: int, more: int, words: int) -> None:
+    small, large = (auto(Counts(1 + count // 5, count, words)) for count in (events, events + more))
+    assert small["epochs"] >= large["epochs"] >= 1
+    assert small["hidden"] <= large["hidden"]
+    for size in (small, large):
+        assert TrainSettings.chosen({"recipe": "guided", **size}).values().items() >= size.items()
 
 
 def test_a_recipe_is_changed_by_the_file_and_that_by_flags(tmp_path: Path) -> None:

@@ -110,10 +110,10 @@ START = "a|b|c\nHOLDOUT_SEP\na|b|c\n"
     ("content", "match"),
     [
         (START + "DOC_SEP\n", "line 4: found DOC_SEP, expected events, or NEG_SEP"),
-        (START + "NEG_SEP\nDOC_SEP\n", "line 5: found 1 events, 1 taken out and 0 wrong ones"),
-        (START + "a|b|c\nNEG_SEP\na|b|c\nDOC_SEP\n", "line 7: found 1 events, 2 taken out"),
+        (START + "NEG_SEP\nDOC_SEP\n", "line 5: found an item of 1 events, 1 taken out and 0 wrong ones"),
+        (START + "a|b|c\nNEG_SEP\na|b|c\nDOC_SEP\n", "line 7: found an item of 1 events, 2 taken out"),
         (START + "NEG_SEP\na|b\n", "line 5: found 'a.b', expected subject"),
-        (START + "NEG_SEP\na|b|c\n", "line 5: found the end of the file, expected DOC_SEP"),
+        (START, "line 3: found an item of 1 events, 1 taken out and 0 wrong ones"),
         ("\n", "found no items"),
     ],
 )

@@ -2,54 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
-NAMES = ("chromium", "chromium-browser", "chromium-headless-shell", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+from tests.browsing import Opened, needs_browser
+from tests.browsing import browser as browser
 
-# A machine that others use too has no known speed.
-PATIENCE = 120_000  # milliseconds
-expect.set_options(timeout=PATIENCE)
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"no browser here: none of {', '.join(NAMES)}")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        # Without its sandbox the browser also starts for root, as in a container; the page is our own.
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE)
-
-
-class Opened:
-    """A page, and all that went wrong in it."""
-
-    def __init__(self, browser: Browser, path: Path, width: int = 1280, scheme: str = "light") -> None:
-        context = browser.new_context(
-            viewport={"width": width, "height": 800},
-            color_scheme="dark" if scheme == "dark" else "light",
-            reduced_motion="reduce",
-        )
-        context.set_default_timeout(PATIENCE)
-        self.page: Page = context.new_page()
-        self.wrong: list[str] = []
-        self.page.on("console", lambda message: self.wrong.append(f"{message.type}: {message.text}"))
-        self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        self.page.on("dialog", lambda dialog: self.wrong.append(f"dialog: {dialog.message}"))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.asked: list[str] = []
-        self.page.goto(path.as_uri())
+pytestmark = needs_browser
 
 
 @pytest.fixture
 def opened(browser: Browser, page: Path) -> Iterator[Opened]:
-    opened = Opened(browser, page)
+    opened = Opened(browser, page.as_uri())
     # What is closed at first must be right too.
     opened.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     yield opened
@@ -172,7 +140,7 @@ def test_rows_are_found_by_typing(opened: Opened) -> None:
 
 def test_what_was_found_is_on_the_first_screen(browser: Browser, page: Path) -> None:
     for width in (1280, 390):
-        opened = Opened(browser, page, width)
+        opened = Opened(browser, page.as_uri(), width)
         expect(opened.page.locator(".document .frame").first).to_be_in_viewport()
         # No event is beside the screen, or cut.
         for event in opened.page.locator(".document").first.locator("li").all():
@@ -236,7 +204,7 @@ CONTRAST = """() => {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_can_be_read_anywhere(browser: Browser, page: Path, width: int, scheme: str) -> None:
-    opened = Opened(browser, page, width, scheme)
+    opened = Opened(browser, page.as_uri(), width, scheme)
     opened.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     # Nothing is wider than the screen, and all text stands out from its ground (WCAG AA).
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width

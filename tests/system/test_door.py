@@ -35,9 +35,11 @@ RENAMED = {
     ("generate", "seed_event"): "seed_events",
 }
 # What another function does: `train --resume RUN` and `infer --out FILE`.
-ELSEWHERE = {("train", "resume"): "resume", ("infer", "out"): "infer_file"} | {
-    ("infer", name): "infer_file" for name in config.StreamSettings.names()
-}
+ELSEWHERE = {
+    ("train", "resume"): "resume",
+    ("infer", "out"): "infer_file",
+    ("data", "action"): "public_sets",
+} | {("infer", name): "infer_file" for name in config.StreamSettings.names()}
 
 
 def parameters(name: str) -> dict[str, inspect.Parameter]:
@@ -81,6 +83,7 @@ def test_the_signature_is_made_of_the_settings() -> None:
         "infer": config.InferSettings,
         "generate": config.GenerateSettings,
         "write_report": config.ReportSettings,
+        "explore": config.ExploreSettings,
         "reproduce": config.ReproduceSettings,
     }
     for name, kind in groups.items():

@@ -9,8 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ssdvae.api.data import annotate, extract, import_documents, prepare, tickets, world
-    from ssdvae.api.looking import explain, generate, infer, infer_file, unknown_words, write_report
+    from ssdvae.api.data import (
+        annotate,
+        extract,
+        get_data,
+        import_documents,
+        prepare,
+        public_sets,
+        tickets,
+        world,
+    )
+    from ssdvae.api.looking import explain, explore, generate, infer, infer_file, unknown_words, write_report
     from ssdvae.api.measuring import benchmark, check, evaluate, scores
     from ssdvae.api.paper import reproduce
     from ssdvae.api.training import demo, load, resume, train
@@ -21,10 +30,27 @@ if TYPE_CHECKING:
     from ssdvae.runs import Run
 
 WHERE = {
-    "ssdvae.api.data": ("world", "tickets", "import_documents", "extract", "annotate", "prepare"),
+    "ssdvae.api.data": (
+        "world",
+        "tickets",
+        "import_documents",
+        "extract",
+        "annotate",
+        "prepare",
+        "get_data",
+        "public_sets",
+    ),
     "ssdvae.api.training": ("demo", "train", "resume", "load"),
     "ssdvae.api.measuring": ("evaluate", "scores", "benchmark", "check"),
-    "ssdvae.api.looking": ("explain", "infer", "infer_file", "generate", "unknown_words", "write_report"),
+    "ssdvae.api.looking": (
+        "explain",
+        "explore",
+        "infer",
+        "infer_file",
+        "generate",
+        "unknown_words",
+        "write_report",
+    ),
     "ssdvae.api.paper": ("reproduce",),
     "ssdvae.data.corpus": ("Corpus",),
     "ssdvae.data.events": ("Document", "Event"),
@@ -47,13 +73,16 @@ __all__ = [
     "demo",
     "evaluate",
     "explain",
+    "explore",
     "extract",
     "generate",
+    "get_data",
     "import_documents",
     "infer",
     "infer_file",
     "load",
     "prepare",
+    "public_sets",
     "reproduce",
     "resume",
     "scores",

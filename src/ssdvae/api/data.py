@@ -20,6 +20,7 @@ from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document
 from ssdvae.data.readers import Skipped, read_documents, write_jsonl
+from ssdvae.data.sets import SETS, PublicSet, get_sets
 from ssdvae.data.tables import asked_columns
 from ssdvae.errors import UserError
 from ssdvae.extraction import annotate as annotating
@@ -216,6 +217,36 @@ def prepare(
     return preparing.prepare(
         files, Path(out), chosen, format=format, skip_bad=skip_bad, engine=engine, progress=shown
     )
+
+
+@dataclass(frozen=True)
+class GotData:
+    """A public set: where it is, and whether it was fetched just now."""
+
+    name: str
+    path: Path
+    fetched: bool
+
+
+def get_data(
+    names: str | Sequence[str], out: AnyPath = "sets", *, progress: bool | Progress = True
+) -> list[GotData]:
+    """Fetch public sets of the field into a folder, each checked by its SHA-256; what is there stays.
+
+    >>> ssdvae.get_data(["similarity-hard", "nyt-cloze-valid"], "sets")
+
+    `public_sets` says which there are. A download that was cut off goes on where it was.
+    """
+    found = get_sets([names] if isinstance(names, str) else names, Path(out), resolve(progress))
+    return [GotData(name, path, fetched) for name, (path, fetched) in found.items()]
+
+
+def public_sets() -> list[PublicSet]:
+    """The public sets that `get_data` knows.
+
+    >>> [found.name for found in ssdvae.public_sets()]
+    """
+    return list(SETS.values())
 
 
 def paths(given: AnyPath | Sequence[AnyPath]) -> list[Path]:

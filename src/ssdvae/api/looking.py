@@ -15,15 +15,25 @@ from ssdvae.answers import infer as inference
 from ssdvae.answers.files import answer_files
 from ssdvae.api.data import json_lines, lines_or_shards, paths
 from ssdvae.api.signatures import AnyPath, with_settings
-from ssdvae.api.training import as_model, corpus_of
-from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings, StreamSettings
+from ssdvae.api.training import as_model, corpus_of, folder_of
+from ssdvae.config import (
+    ExplainSettings,
+    ExploreSettings,
+    GenerateSettings,
+    InferSettings,
+    ReportSettings,
+    StreamSettings,
+)
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
+from ssdvae.data.groups import groups_of_sources, read_groups
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.data.readers.typed import read_typed
-from ssdvae.errors import Malformed, UserError, shorten
+from ssdvae.errors import Malformed, UserError, not_installed, shorten
+from ssdvae.files import check_exists
 from ssdvae.models.base import EventModel
+from ssdvae.models.packaged import default_model
 from ssdvae.paper.figures import published_figures
 from ssdvae.progress import SILENT, Progress, resolve, track
 from ssdvae.report import page
@@ -42,17 +52,33 @@ def explain(
     progress: bool | Progress = True,
     **settings: Any,
 ) -> explaining.Explanation:
-    """Clusters, attention and chains of frames on one split, by default of the corpus of the run.
+    """What a model makes of one split, by default of the corpus of the run: words, frames and their chains.
 
-    >>> ssdvae.explain("runs/first").clusters.top_frames("arrested")
+    >>> ssdvae.explain("runs/first").beliefs.frames_of("arrested")
+    >>> ssdvae.explain("runs/first", before="Arrest").before.strongest()
+    >>> ssdvae.explain("runs/first", compare="groups.csv").comparison.found()
     """
     chosen = ExplainSettings.exactly(settings)
     corpus = corpus_of(run, corpus)
     model = as_model(run)
     corpus.check_names(model.vocabulary, model.frames, model.slots)
     documents = corpus.split(chosen.split).first(model.reading.measured)
+    groups = None if chosen.compare is None else _groups(chosen.compare, corpus, documents.ids.to_pylist())
     with resolve(progress).task("reading", len(documents)) as advance:
-        return explaining.explain(model, documents, chosen, advance)
+        return explaining.explain(model, documents, chosen, advance, groups)
+
+
+def _groups(where: str, corpus: Corpus, ids: Sequence[str]) -> list[str | None]:
+    """The group of each document, from a file or a column; how many have none is said."""
+    if Path(where).suffix:
+        known = read_groups(where)
+    else:
+        sources = [(Path(source["path"]), source["sha256"]) for source in corpus.manifest["sources"]]
+        known = groups_of_sources(sources, where)
+    groups = [known.get(id) for id in ids]
+    if without := groups.count(None):
+        log.info(f"{without:,} of {len(groups):,} documents are in no group of {where}")
+    return groups
 
 
 @with_settings(InferSettings)
@@ -209,3 +235,27 @@ def _and_say(
     """The same documents; after the last one, what was skipped."""
     yield from inferred
     log.info(str(skipped))
+
+
+@with_settings(ExploreSettings)
+def explore(
+    runs: AnyPath | Sequence[AnyPath] = (), *, documents: AnyPath | None = None, **settings: Any
+) -> None:
+    """Talk to models in the browser, until interrupted; the same answers are a REST API.
+
+    >>> ssdvae.explore("runs/first")
+
+    Without runs, the model that comes with the package.
+    ``documents`` are a corpus folder or a file of documents to look at, by default each run's own corpus.
+    """
+    chosen = ExploreSettings.exactly(settings)
+    try:
+        from ssdvae.app import server
+    except ModuleNotFoundError as error:
+        raise not_installed(str(error.name), "app", "the explorer") from error
+    file = None if documents is None else Path(documents)
+    if file is not None:
+        check_exists(file)
+    folders = paths(runs) or [default_model()]
+    models = [(folder_of(folder) or folder, as_model(folder)) for folder in folders]
+    server.serve(server.explored(models, file, chosen), chosen)

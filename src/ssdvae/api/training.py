@@ -10,6 +10,7 @@ from ssdvae.config import TRAIN_DEFAULTS, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
+from ssdvae.models.packaged import default_model, packaged
 from ssdvae.progress import Progress, resolve
 from ssdvae.runs import Run
 from ssdvae.tour import Tour, take_tour
@@ -56,13 +57,15 @@ def resume(run: AnyPath, *, progress: bool | Progress = True) -> Run:
     return training.resume(Path(run), progress=resolve(progress))
 
 
-def load(run: AnyPath) -> EventModel:
-    """The model of a run folder, or one from the Hugging Face Hub by its name. Executes no code.
+def load(run: AnyPath | None = None) -> EventModel:
+    """The model of a run folder; or by its name, one of the package, or one of the Hugging Face Hub.
 
     >>> model = ssdvae.load("runs/first")
+
+    Without a name, the one that comes with the package. Executes no code.
     """
-    if Path(run).is_dir():
-        return EventModel.read(Path(run))
+    if (folder := folder_of(run)) is not None:
+        return EventModel.read(folder)
     try:
         return EventModel.from_pretrained(str(run))
     except (OSError, ValueError) as error:
@@ -70,6 +73,13 @@ def load(run: AnyPath) -> EventModel:
         raise UserError(
             f"there is no folder {run}, and the Hugging Face hub gave no model of that name:\n{error}"
         ) from error
+
+
+def folder_of(run: AnyPath | None) -> Path | None:
+    """Where a model is on this machine; None for one that only the hub can have."""
+    if run is None:
+        return default_model()
+    return Path(run) if Path(run).is_dir() else packaged(str(run))
 
 
 def as_corpus(corpus: Corpus | AnyPath) -> Corpus:
@@ -81,6 +91,6 @@ def corpus_of(run: AnyPath, corpus: Corpus | AnyPath | None) -> Corpus:
     return as_corpus(Run(run).config()[0] if corpus is None else corpus)
 
 
-def as_model(run: EventModel | AnyPath) -> EventModel:
+def as_model(run: EventModel | AnyPath | None) -> EventModel:
     """A model, on the fastest device."""
     return (run if isinstance(run, EventModel) else load(run)).on_fastest_device()

@@ -9,7 +9,7 @@ from jsonargparse import Namespace
 
 from ssdvae import api
 from ssdvae.cli.command import Command
-from ssdvae.cli.console import say
+from ssdvae.cli.console import say, show
 from ssdvae.cli.flags import (
     add_further_settings,
     add_settings,
@@ -219,6 +219,22 @@ def prepare(args: Namespace) -> None:
     say(f"wrote {args.out}: {manifest['words']:,} words, {manifest['frames']:,} frames")
 
 
+def data_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument("action", choices=["get", "list"], help="fetch sets, or say which there are")
+    parser.add_argument("names", nargs="*", help="the sets to fetch")
+    parser.add_argument("--out", type=Path, default=Path("sets"), help="folder for them")
+
+
+def data(args: Namespace) -> None:
+    if args.action == "list":
+        head = ["name", "what", "read by", "from"]
+        rows = [[found.name, found.what, found.use, found.source] for found in api.public_sets()]
+        show([("Public sets", head, rows)])
+        return
+    for got in api.get_data(args.names, args.out):
+        say(f"{'fetched' if got.fetched else 'already there:'} {got.path}")
+
+
 COMMANDS = (
     Command(
         "world",
@@ -280,5 +296,13 @@ COMMANDS = (
             "ssdvae prepare tickets.csv --case ticket --time when --head action --arguments agent,product "
             "--label stage --out tickets",
         ),
+    ),
+    Command(
+        "data",
+        "fetch public sets of the field: similarity, narrative cloze",
+        "get_data",
+        data_flags,
+        data,
+        ("ssdvae data list", "ssdvae data get similarity-hard nyt-cloze-valid --out sets"),
     ),
 )

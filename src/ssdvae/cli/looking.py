@@ -15,7 +15,14 @@ from ssdvae.cli.console import say, show
 from ssdvae.cli.flags import TakesArguments, add_further_settings, add_settings, given_settings, input_format
 from ssdvae.cli.parser import Parser
 from ssdvae.cli.tables import explain_tables, inferred_table, script_table
-from ssdvae.config import ExplainSettings, GenerateSettings, InferSettings, ReportSettings, StreamSettings
+from ssdvae.config import (
+    ExplainSettings,
+    ExploreSettings,
+    GenerateSettings,
+    InferSettings,
+    ReportSettings,
+    StreamSettings,
+)
 from ssdvae.errors import UserError
 from ssdvae.records import to_json
 
@@ -142,10 +149,27 @@ def report(args: Namespace) -> None:
     say(f"wrote {args.out}; open it in a browser")
 
 
+def explore_flags(parser: Parser, argv: Sequence[str]) -> None:
+    parser.add_argument(
+        "runs", nargs="*", type=Path, help="run folders; by default the model that comes with the package"
+    )
+    parser.add_argument(
+        "--documents",
+        type=Path,
+        default=None,
+        help="corpus folder or file of documents to look at; by default those of each run's corpus",
+    )
+    add_settings(parser, ExploreSettings)
+
+
+def explore(args: Namespace) -> None:
+    api.explore(args.runs, documents=args.documents, **given_settings(ExploreSettings, args))
+
+
 COMMANDS = (
     Command(
         "explain",
-        "show what a model learned: clusters, attention, chains of frames",
+        "show what a model learned: words and frames, causes, differences",
         "explain",
         explain_flags,
         explain,
@@ -183,5 +207,13 @@ COMMANDS = (
         report_flags,
         report,
         ("ssdvae report runs/first", "ssdvae report runs/first --out first.html --split test"),
+    ),
+    Command(
+        "explore",
+        "talk to models in the browser, or by a REST API",
+        "explore",
+        explore_flags,
+        explore,
+        ("ssdvae explore runs/first", "ssdvae explore runs/first runs/second --documents new.jsonl"),
     ),
 )

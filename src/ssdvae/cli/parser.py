@@ -54,7 +54,7 @@ class Parser(ArgumentParser):
     def finish(self) -> None:
         """A usage of one line (the flags are listed anyway), and what all commands have at the end."""
         actions = [action for action in self._actions if action.dest != "help"]
-        several = {"+": "{0} [{0} ...]", "?": "[{0}]"}
+        several = {"+": "{0} [{0} ...]", "*": "[{0} ...]", "?": "[{0}]"}
         words = [several.get(str(a.nargs), "{0}").format(a.dest) for a in actions if not a.option_strings]
         words += [
             f"{a.option_strings[0]} {a.dest.upper()}" for a in actions if a.option_strings and a.required

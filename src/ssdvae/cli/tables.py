@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 def explain_tables(record: dict[str, Any]) -> Iterator[TableText]:
     """Of ``Explanation.to_record``."""
+    if "beliefs" in record:
+        yield from _belief_tables(record["beliefs"])
+    if "before" in record:
+        yield _before_table(record["before"])
+    if "compare" in record:
+        yield _compare_table(record["compare"])
     if "clusters" in record:
         clusters = record["clusters"]
         for title, key in (("Frames given words (β_enc)", "word"), ("Words given frames (β_dec)", "frame")):
@@ -40,7 +46,7 @@ def explain_tables(record: dict[str, Any]) -> Iterator[TableText]:
             for frame, look in record["attention"].items()
         ]
         yield "Where each frame looks, and the entropy of that in nats", head, lines
-    for order, links in record["transitions"].items():
+    for order, links in record.get("transitions", {}).items():
         lines = [
             [
                 link["first"],
@@ -53,6 +59,67 @@ def explain_tables(record: dict[str, Any]) -> Iterator[TableText]:
         ]
         head = ["frame", "next frame", "times", "probability", "lift"]
         yield f"Which frame follows which, by {order}", head, lines
+
+
+def _belief_tables(beliefs: dict[str, Any]) -> Iterator[TableText]:
+    """First what the model believes, with numbers."""
+    for title, key, part in (
+        ("What a word means: p(frame | word), on average over its events", "word", "frames"),
+        ("How a frame is put: p(word | frame)", "frame", "words"),
+    ):
+        rows = beliefs[f"{part}_given_{key}s"]
+        width = max((len(found[part]) for found in rows.values()), default=0)
+        lines = [
+            [
+                name,
+                f"{found['times']:,.0f}",
+                *(f"{best} {share:.0%}" for best, share in found[part]),
+                *[""] * (width - len(found[part])),
+            ]
+            for name, found in rows.items()
+        ]
+        yield title, [key, "events", *map(str, range(1, width + 1))], lines
+
+
+def _before_table(before: dict[str, Any]) -> TableText:
+    links = before["preceded_by"]
+    distances = list(dict.fromkeys(name for link in links for name in link["by_distance"]))
+    head = ["frame", "times", "lift", "PMI", *(f"lift {name} before" for name in distances)]
+    lines = [
+        [
+            link["frame"],
+            f"{link['count']:.1f}",
+            f"{link['lift']:.1f}",
+            f"{link['pmi']:.2f}",
+            *(f"{link['by_distance'][name][1]:.1f}" for name in distances),
+        ]
+        for link in links
+    ]
+    return f"What comes before {before['frame']}, at any distance", head, lines
+
+
+def _compare_table(found: dict[str, Any]) -> TableText:
+    sizes = ", ".join(f"{name} ({count:,} documents)" for name, count in found["groups"].items())
+    title = (
+        f"What differs between {sizes}: {found['found']:,} found at p ≤ 0.05, corrected for all "
+        f"{found['tests']:,} tests by {found['permutations']:,} shuffles"
+    )
+    head = ["group", "kind", "more often", "times", "rate", "elsewhere", "ratio", "z", "p"]
+    lines = [
+        [
+            d["group"],
+            d["kind"],
+            d["name"],
+            f"{d['count']:,.0f}",
+            f"{d['rate']:.2%}",
+            f"{d['rate_elsewhere']:.2%}",
+            f"{d['ratio']:.1f}",
+            f"{d['z']:.1f}",
+            f"{d['p']:.3f}",
+        ]
+        for d in found["differences"]
+    ]
+    return title, head, lines
 
 
 def inferred_table(document: InferredDocument) -> TableText:

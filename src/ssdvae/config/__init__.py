@@ -5,7 +5,14 @@ Nothing here imports anything heavy, so that ``ssdvae --help`` answers at once.
 
 from __future__ import annotations
 
-from ssdvae.config.analysis import ExplainSettings, GenerateSettings, InferSettings, ReportSettings
+from ssdvae.config.analysis import (
+    LOCAL,
+    ExplainSettings,
+    ExploreSettings,
+    GenerateSettings,
+    InferSettings,
+    ReportSettings,
+)
 from ssdvae.config.data import (
     SPLITS,
     AnnotateSettings,
@@ -42,6 +49,7 @@ from ssdvae.config.training import EVAL_BATCH, TRAIN_DEFAULTS, BenchmarkSettings
 
 __all__ = [
     "EVAL_BATCH",
+    "LOCAL",
     "MEASURED_ALIKE",
     "MODEL_SETTINGS",
     "PRESETS",
@@ -60,6 +68,7 @@ __all__ = [
     "EngineSettings",
     "EvaluateSettings",
     "ExplainSettings",
+    "ExploreSettings",
     "ExtractSettings",
     "GenerateSettings",
     "HAQAESettings",

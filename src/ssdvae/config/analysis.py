@@ -7,11 +7,15 @@ from typing import ClassVar, Literal
 
 from ssdvae.config.data import Split
 from ssdvae.config.settings import Settings, setting
+from ssdvae.errors import UserError
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+"""Names of this machine that no other can use."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainSettings(Settings):
-    """What is shown of a trained model: its clusters, its attention, and which frames follow which."""
+    """What is shown of a trained model: words and frames, its attention, and which frames follow which."""
 
     topic: ClassVar[str] = "what is shown"
 
@@ -22,11 +26,26 @@ class ExplainSettings(Settings):
     frames: str | None = setting(
         None, "frames whose words are shown, comma-separated; by default the most frequent frames"
     )
+    slot: str | None = setting(None, "slot in which words are looked at; by default the head of the event")
     rows: int = setting(10, "words, frames and transitions to show, where they are not named", at_least=1)
     top: int = setting(5, "frames per word, and words per frame", at_least=1)
     min_count: float = setting(
-        5.0, "expected count below which a transition between two frames is not shown", at_least=0
+        5.0, "expected count below which a transition, or what is compared, is not shown", at_least=0
     )
+    before: str | None = setting(
+        None, "show only what usually precedes this frame, at any distance", topic="questions"
+    )
+    compare: str | None = setting(
+        None,
+        "show only which frames, transitions and words differ between groups of documents: a column of the "
+        "files that the corpus was prepared from, or a file (.csv, .tsv, .jsonl, .parquet) with the columns "
+        "id and group",
+        topic="questions",
+    )
+    permutations: int = setting(
+        1000, "shuffles of the groups behind the test of --compare", at_least=19, topic="questions"
+    )
+    seed: int = setting(1, "random seed of these shuffles", at_least=0, topic="questions")
     batch: int = setting(200, "batch size", at_least=1, topic="data")
 
 
@@ -91,3 +110,43 @@ class ReportSettings(Settings):
     paper: bool = setting(
         False, "show the paper's figures beside those of the runs: they were measured on other data"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExploreSettings(Settings):
+    """How models are explored in the browser."""
+
+    topic: ClassVar[str] = "limits on one request"
+
+    host: str = setting(
+        "127.0.0.1", "address to listen on; one that others can reach needs --token", topic="server"
+    )
+    port: int = setting(
+        8765, "port to listen on; 0 for any that is free", at_least=0, at_most=65_535, topic="server"
+    )
+    token: str | None = setting(
+        None, "what a visitor must know, 12 characters or more; the link that is shown has it", topic="server"
+    )
+    open: bool = setting(True, "open the browser", topic="server")
+    split: Split = setting("valid", "which split of a corpus is shown", topic="documents")
+    sample: int = setting(1_000, "documents to show, at most", at_least=1, topic="documents")
+    max_bytes: int = setting(1_000_000, "bytes of a request, at most", at_least=1_000)
+    max_events: int = setting(2_000, "events of a request, at most", at_least=1)
+    seconds: float = setting(30.0, "seconds that a request may take", above=0)
+    waiting: int = setting(5_000, "documents of all requests that may wait for an answer", at_least=1)
+    batch: int = setting(100, "documents that are answered at once, at most", at_least=1)
+
+    def check_relations(self) -> None:
+        """Others may only come in with a token."""
+        if self.token is not None and len(self.token) < 12:
+            raise UserError(f"found a --token of {len(self.token)} characters, expected 12 or more")
+        if self.token is None and not self.local:
+            raise UserError(
+                f"others can reach {self.host}: give a --token of 12 characters or more that they must know\n"
+                "or leave --host out: then only this machine can"
+            )
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return self.host in LOCAL

@@ -135,10 +135,10 @@ def _narratives(path: AnyPath) -> Iterator[NarrativeItem]:
             if line in marks:
                 if line != marks[len(parts) - 1]:
                     raise Malformed(line, f"events, or {marks[len(parts) - 1]}")
-                if line == DOCUMENT:
-                    yield _narrative(*parts)
-                    parts = []
                 parts.append([])
+                if line == DOCUMENT:
+                    yield _narrative(*parts[:-1])
+                    parts = [[]]
             else:
                 fields = line.split("|")
                 if len(fields) != 3:
@@ -146,12 +146,16 @@ def _narratives(path: AnyPath) -> Iterator[NarrativeItem]:
                 parts[-1].append(_event(*fields))
         except Malformed as error:
             raise DataError(path, number, error.found, error.expected) from error
-    if parts != [[]]:
-        raise DataError(path, number, "the end of the file", f"{DOCUMENT} after the last item")
+    if parts == [[]]:
+        return
+    try:  # the last one may do without its mark
+        yield _narrative(*parts, *[[]] * (len(marks) - len(parts)))
+    except Malformed as error:
+        raise DataError(path, number, error.found, error.expected) from error
 
 
 def _narrative(context: list[Words], truth: list[Words], wrong: list[Words]) -> NarrativeItem:
     if not context or len(truth) != 1 or not wrong:
-        found = f"{len(context)} events, {len(truth)} taken out and {len(wrong)} wrong ones before {DOCUMENT}"
+        found = f"an item of {len(context)} events, {len(truth)} taken out and {len(wrong)} wrong ones"
         raise Malformed(found, "events, 1 taken out, and wrong ones")
     return NarrativeItem(tuple(context), truth[0], tuple(wrong))

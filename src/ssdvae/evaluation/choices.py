@@ -208,7 +208,8 @@ class Averages:
     def __init__(self, path: AnyPath, events: Sequence[Words], reader: Reader) -> None:
         self.reader = reader
         words = sorted({word for event in events for word in reader.words(event) if word != MISSING})
-        self.matrix = read_vectors(path, words).matrix.astype(np.float64)
+        vectors = read_vectors(path, words)
+        self.matrix, self.found = vectors.matrix.astype(np.float64), vectors.found
         self.place = {word: place for place, word in enumerate(words)}
 
     def of(self, events: Sequence[Words]) -> Array:
@@ -219,3 +220,9 @@ class Averages:
 
     def of_each(self, events: Sequence[Words]) -> Array:
         return np.stack([self.of([event]) for event in events])
+
+    def products(self, events: Sequence[Words]) -> Array:
+        """Each slot by slot: ⊙_s (E[w_s] − mean of E), of the words that have a vector."""
+        centred = self.matrix - self.matrix[self.found].mean(0)
+        rows = [[self.place[w] for w in self.reader.words(event) if w != MISSING] for event in events]
+        return np.stack([centred[[row for row in some if self.found[row]]].prod(0) for some in rows])

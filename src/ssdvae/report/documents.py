@@ -108,9 +108,25 @@ def reading(document: InferredDocument) -> Html:
 
 def _item(inferred: InferredEvent, place: int, words: Sequence[str], width: int) -> Html:
     """An event beside its frame."""
-    known, attention = inferred.gold, inferred.attention
-    state = None if known is None else "right" if known == inferred.frame else "wrong"
-    sure = percent(inferred.probability)
+    shown = event_words(inferred, place, words, width)
+    return tag("li", shown, event_belief(inferred, words), class_=_state(inferred))
+
+
+def _state(inferred: InferredEvent) -> str | None:
+    known = inferred.gold
+    return None if known is None else "right" if known == inferred.frame else "wrong"
+
+
+def event_words(inferred: InferredEvent, place: int, words: Sequence[str], width: int) -> Html:
+    """The words of the event at a place, of all ``words`` of a document, shaded by its frame's attention."""
+    own = slice(width * place, width * (place + 1))
+    shares = inferred.attention[own] if inferred.attention else (None,) * width
+    return tag("p", Html(" ").join(map(_word, words[own], shares)), class_="words")
+
+
+def event_belief(inferred: InferredEvent, words: Sequence[str]) -> Html:
+    """The frame of an event; ``words`` are those of the whole document."""
+    attention, state, sure = inferred.attention, _state(inferred), percent(inferred.probability)
     spoken = ", ".join(filter(None, (inferred.frame, sure, state)))
     if attention is not None:
         most = sorted(zip(attention, words, strict=True), key=lambda pair: -pair[0])[:3]
@@ -125,14 +141,7 @@ def _item(inferred: InferredEvent, place: int, words: Sequence[str], width: int)
         style=f"--sure:{inferred.probability:.3f}",
         data_attention=attention and " ".join(f"{share:.3f}" for share in attention),
     )
-    own = slice(width * place, width * (place + 1))
-    shares = attention[own] if attention else (None,) * width
-    return tag(
-        "li",
-        tag("p", Html(" ").join(map(_word, words[own], shares)), class_="words"),
-        tag("div", frame, _doubt(inferred), _known(known, state), class_="belief"),
-        class_=state,
-    )
+    return tag("div", frame, _doubt(inferred), _known(inferred.gold, state), class_="belief")
 
 
 def _word(word: str, share: float | None) -> Html:
@@ -178,12 +187,13 @@ def scripts(model: EventModel, shown: Sequence[Document]) -> Html:
                 "frame that each event was written for. Words are drawn from the likeliest that have "
                 f"together a probability of {settings.top_p:g}, with seed {settings.seed}.",
             ),
-            tag("div", *map(_script, written), class_="scripts"),
+            tag("div", *map(script_article, written), class_="scripts"),
         ]
     )
 
 
-def _script(script: Script) -> Html:
+def script_article(script: Script) -> Html:
+    """The events of a script, those that it began with in bold."""
     items = []
     for place, written in enumerate(script.events):
         text = " ".join(map(_slot, written.event.padded(len(script.slots))))

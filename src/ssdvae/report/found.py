@@ -12,7 +12,7 @@ from ssdvae.config import ReportSettings
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.report.documents import legible, readings, scripts, to_documents
-from ssdvae.report.frames import frame_table, strongest_links, verb_table
+from ssdvae.report.frames import frame_table, paper_tables, strongest_links, verb_table
 from ssdvae.report.html import Html, Section, absent, join
 from ssdvae.report.runs import Reported
 
@@ -37,7 +37,10 @@ def found_in(run: Reported, settings: ReportSettings, id: str) -> Iterator[Secti
 
     def words() -> Html:
         found = explanation()
-        return join([frame_table(found, f"{id}-words"), verb_table(found, f"{id}-verbs")])
+        parts = [frame_table(found, f"{id}-words"), verb_table(found, f"{id}-verbs")]
+        if found.clusters is not None:
+            parts.append(paper_tables(found, f"{id}-beta"))
+        return join(parts)
 
     parts: tuple[tuple[str, str, str, Callable[[], Html]], ...] = (
         ("read", "Read", "Documents, as the model reads them", lambda: readings(model, explanation(), shown)),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-VOID = {"input", "meta", "br"}
+VOID = {"br", "input", "link", "meta"}
 
 
 class Html(str):

@@ -19,68 +19,73 @@ const both = (target, begin, end) => {
   target.addEventListener("pointerleave", end);
   target.addEventListener("blur", end);
 };
-all("[data-tip]").forEach((target) => both(target, () => say(target), () => { tip.hidden = true; }));
 addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
 
-// A curve is one stop of the tab key; the arrow keys go along it.
-all("[data-roving]").forEach((curve) => {
-  const marks = all("[tabindex]", curve);
-  curve.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    const here = marks.indexOf(document.activeElement);
-    const next = marks[Math.min(marks.length - 1, Math.max(0, here + step))];
-    marks[here].tabIndex = -1;
-    next.tabIndex = 0;
-    next.focus();
+// What answers in a part of the page, which may have come later.
+const enhance = (root) => {
+  all("[data-tip]", root).forEach((target) => both(target, () => say(target), () => { tip.hidden = true; }));
+
+  // A curve is one stop of the tab key; the arrow keys go along it.
+  all("[data-roving]", root).forEach((curve) => {
+    const marks = all("[tabindex]", curve);
+    curve.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const here = marks.indexOf(document.activeElement);
+      const next = marks[Math.min(marks.length - 1, Math.max(0, here + step))];
+      marks[here].tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    });
   });
-});
 
-// The legend shows and hides curves.
-all("[data-toggle]").forEach((button) => button.addEventListener("click", () => {
-  const shown = button.getAttribute("aria-pressed") !== "true";
-  button.setAttribute("aria-pressed", shown);
-  const curve = button.closest("figure").querySelector(`[data-series="${button.dataset.toggle}"]`);
-  curve.toggleAttribute("hidden", !shown);
-}));
+  // The legend shows and hides curves.
+  all("[data-toggle]", root).forEach((button) => button.addEventListener("click", () => {
+    const shown = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", shown);
+    const curve = button.closest("figure").querySelector(`[data-series="${button.dataset.toggle}"]`);
+    curve.toggleAttribute("hidden", !shown);
+  }));
 
-// The links of one frame, or one link.
-all("svg.links").forEach((graph) => {
-  const paths = all("path", graph);
-  const light = (wanted) => {
-    paths.forEach((path) => path.classList.toggle("on", wanted(path.dataset)));
-    graph.classList.add("lit");
-  };
-  const dark = () => graph.classList.remove("lit");
-  paths.forEach((path) => both(path, () => light((d) => d === path.dataset), dark));
-  all(".node", graph).forEach((node) => {
-    const { nodeFrom, nodeTo } = node.dataset;
-    both(node, () => light((d) => d.from === nodeFrom || d.to === nodeTo), dark);
+  // The links of one frame, or one link.
+  all("svg.links", root).forEach((graph) => {
+    const paths = all("path", graph);
+    const light = (wanted) => {
+      paths.forEach((path) => path.classList.toggle("on", wanted(path.dataset)));
+      graph.classList.add("lit");
+    };
+    const dark = () => graph.classList.remove("lit");
+    paths.forEach((path) => both(path, () => light((d) => d === path.dataset), dark));
+    all(".node", graph).forEach((node) => {
+      const { nodeFrom, nodeTo } = node.dataset;
+      both(node, () => light((d) => d.from === nodeFrom || d.to === nodeTo), dark);
+    });
   });
-});
 
-// Where the model looked when it inferred a frame.
-all(".document").forEach((text) => {
-  const words = all(".words span", text), frames = all("[data-attention]", text);
-  const rest = words.map((word) => word.style.getPropertyValue("--share"));
-  const paint = (shares) => words.forEach((word, place) => word.style.setProperty("--share", shares[place]));
-  const show = (frame) => {
-    frames.forEach((other) => other.classList.toggle("on", other === frame));
-    paint(frame ? frame.dataset.attention.split(" ") : rest);
-  };
-  const focused = () => frames.find((frame) => frame === document.activeElement);
-  frames.forEach((frame) => both(frame, () => show(frame), () => show(focused())));
-});
+  // Where the model looked when it inferred a frame.
+  all(".document", root).forEach((text) => {
+    const words = all(".words span", text), frames = all("[data-attention]", text);
+    const rest = words.map((word) => word.style.getPropertyValue("--share"));
+    const paint = (shares) => words.forEach((word, place) => word.style.setProperty("--share", shares[place]));
+    const show = (frame) => {
+      frames.forEach((other) => other.classList.toggle("on", other === frame));
+      paint(frame ? frame.dataset.attention.split(" ") : rest);
+    };
+    const focused = () => frames.find((frame) => frame === document.activeElement);
+    frames.forEach((frame) => both(frame, () => show(frame), () => show(focused())));
+  });
 
-// Rows that hold what is typed; where there are none, a sentence says so.
-all("input[data-filter]").forEach((input) => input.addEventListener("input", () => {
-  const wanted = input.value.trim().toLowerCase(), table = document.getElementById(input.dataset.filter);
-  const rows = all("tbody tr", table);
-  rows.forEach((row) => { row.hidden = !row.textContent.toLowerCase().includes(wanted); });
-  const none = rows.every((row) => row.hidden);
-  const nothing = document.querySelector(`[data-nothing="${input.dataset.filter}"]`);
-  nothing.textContent = none ? `Nothing here has “${input.value.trim()}”.` : "";
-  nothing.hidden = !none;
-  table.hidden = none;
-}));
+  // Rows that hold what is typed; where there are none, a sentence says so.
+  all("input[data-filter]", root).forEach((input) => input.addEventListener("input", () => {
+    const wanted = input.value.trim().toLowerCase(), table = document.getElementById(input.dataset.filter);
+    const rows = all("tbody tr", table);
+    rows.forEach((row) => { row.hidden = !row.textContent.toLowerCase().includes(wanted); });
+    const none = rows.every((row) => row.hidden);
+    const nothing = document.querySelector(`[data-nothing="${input.dataset.filter}"]`);
+    nothing.textContent = none ? `Nothing here has “${input.value.trim()}”.` : "";
+    nothing.hidden = !none;
+    table.hidden = none;
+  }));
+};
+enhance(document);

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ssdvae.config import EvaluateSettings
+from ssdvae.config import SLOTS, EvaluateSettings
 from ssdvae.errors import UserError
 from ssdvae.files import sha256
 
@@ -108,12 +108,17 @@ def split_data(corpus: Corpus, settings: EvaluateSettings) -> Data:
     return Data(name, corpus.split_fingerprint(settings.split), corpus.folder / file)
 
 
-def file_data(task: str, path: Path | None, settings: EvaluateSettings) -> Data | None:
-    """A file that a setting names; None without one, and an error if nothing else is to be measured."""
+def file_data(task: str, path: Path | None, corpus: Corpus, settings: EvaluateSettings) -> Data | None:
+    """A file of triples that a setting names; None without one, or an error if nothing else is measured."""
     if path is None:
         if settings.task_names == (task,):
             raise UserError(f"{task} is measured on a file: name it by --{task}; `ssdvae data get` has some")
         return None
+    if corpus.slots != SLOTS:
+        found = f"--{task}: found a corpus with the slots {', '.join(corpus.slots)}"
+        raise UserError(
+            f"{found}, expected {', '.join(SLOTS)}: the set has events of subject, verb and object"
+        )
     return Data(str(path), sha256(path), path)
 
 

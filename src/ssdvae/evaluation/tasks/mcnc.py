@@ -21,7 +21,7 @@ EXPLANATION = (
 
 
 def data(corpus: Corpus, settings: EvaluateSettings) -> Data | None:
-    return file_data(NAME, settings.mcnc, settings)
+    return file_data(NAME, settings.mcnc, corpus, settings)
 
 
 def run(evaluation: Evaluation, data: Data) -> Result:

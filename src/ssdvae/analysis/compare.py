@@ -1,0 +1,162 @@
+"""Which frames, transitions and words differ between groups of documents.
+
+For a feature that document d has x_d times among n_d (events, pairs of neighbours, or words), with the
+overall rate r = Σ x / Σ n, a group A has the surplus
+
+    T = Σ_{d in A} (x_d − r n_d),        z = T / √Var T
+
+where Var T is that over all ways to choose as many documents as A has. A **permutation test over documents**
+shuffles the groups again and again. The p of a feature is the share of the shuffles in which *any* feature of
+*any* group has as large a |z| (the max statistic of Westfall and Young): the chance that anything at all is
+found where there is nothing is at most that p, however many features there are. The size of an effect is the
+ratio of its rate in the group to that in all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ssdvae.errors import UserError
+
+Array = NDArray[np.float64]
+Kind = Literal["frame", "transition", "word"]
+
+BLOCK = 64
+"""Shuffles at a time: what bounds the memory."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """How often each document has each of some things, and among how many."""
+
+    kind: Kind
+    names: tuple[str, ...]  # K
+    counts: csr_array  # N K
+    sizes: Array  # N
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A feature that a group has more or less often than the other documents."""
+
+    group: str
+    kind: Kind
+    name: str
+    rate: float  # in the group
+    rate_elsewhere: float
+    count: float  # in the group
+    z: float
+    p: float  # corrected for all features and groups
+
+    @property
+    def ratio(self) -> float:
+        """The size of the effect; infinite for what the others never have."""
+        return self.rate / self.rate_elsewhere if self.rate_elsewhere else float("inf")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All differences, the surest first."""
+
+    groups: dict[str, int]  # documents of each
+    tests: int
+    permutations: int
+    differences: list[Difference]
+
+    def found(self, level: float = 0.05) -> list[Difference]:
+        """Those of which the chance that even one is an accident is at most ``level``."""
+        return [difference for difference in self.differences if difference.p <= level]
+
+
+class _Tested:
+    """One kind of features, ready to be held against any groups."""
+
+    def __init__(self, features: Features) -> None:
+        x, n = features.counts, features.sizes
+        self.features, self.transposed = features, csr_array(x.T)
+        total, size = np.asarray(x.sum(0)).ravel(), n.sum()
+        self.total, self.size, self.rate = total, size, total / max(size, 1)
+        squares = np.asarray((x * x).sum(0)).ravel()
+        # Σ (x − r n)², without making it dense.
+        self.spread = squares - 2 * self.rate * (self.transposed @ n) + self.rate**2 * (n @ n)
+
+    def z(self, chosen: Array) -> Array:
+        """z of each feature (rows) for each choice of documents (columns): N R → K R."""
+        documents = len(chosen)
+        inside = chosen.sum(0)
+        surplus = self.transposed @ chosen - np.outer(self.rate, self.features.sizes @ chosen)
+        variance = np.outer(self.spread, inside * (documents - inside) / (documents * (documents - 1)))
+        # What every document has at the same rate differs nowhere; rounding must not make it certain.
+        steady = self.spread <= 1e-9 * np.maximum(self.total, 1)
+        variance[steady] = np.inf
+        return np.asarray(surplus / np.sqrt(variance))
+
+
+def compare(
+    features: Sequence[Features], groups: Sequence[str | None], permutations: int = 1000, seed: int = 1
+) -> Comparison:
+    """Hold the features of documents against their groups; documents of no group (None) take no part."""
+    known = np.array([group is not None for group in groups])
+    names, member = np.unique([group for group in groups if group is not None], return_inverse=True)
+    if len(names) < 2:
+        found = f"{len(names)} group{'s' * (len(names) != 1)} among these documents"
+        raise UserError(f"--compare: found {found}, expected at least 2")
+    tested = [
+        _Tested(Features(f.kind, f.names, f.counts[known], f.sizes[known])) for f in features if f.names
+    ]
+    chosen = (member[:, None] == np.arange(len(names))).astype(np.float64)
+    # Of two groups, one is more where the other is less.
+    shown = range(len(names)) if len(names) > 2 else range(1)
+    z = [t.z(chosen[:, list(shown)]) for t in tested]
+    largest = _largest_by_chance(tested, chosen[:, list(shown)], permutations, seed)
+    differences = []
+    for t, scores in zip(tested, z, strict=True):
+        for group in range(len(names)):
+            column, sign = (group, 1) if group in shown else (0, -1)
+            inside = chosen[:, group]
+            counts = t.transposed @ inside
+            size = t.features.sizes @ inside
+            for k, name in enumerate(t.features.names):
+                score = sign * scores[k, column]
+                if score <= 0:
+                    continue  # the groups that have it less often are in the others' lines
+                p = (1 + np.count_nonzero(largest >= score - 1e-9)) / (1 + permutations)
+                elsewhere = (t.total[k] - counts[k]) / max(t.size - size, 1)
+                differences.append(
+                    Difference(
+                        str(names[group]),
+                        t.features.kind,
+                        name,
+                        float(counts[k] / max(size, 1)),
+                        float(elsewhere),
+                        float(counts[k]),
+                        float(score),
+                        float(p),
+                    )
+                )
+    differences.sort(key=lambda d: -d.z)
+    sizes = dict(zip(map(str, names), chosen.sum(0).astype(int).tolist(), strict=True))
+    return Comparison(
+        sizes, sum(len(t.features.names) for t in tested) * len(shown), permutations, differences
+    )
+
+
+def _largest_by_chance(tested: Sequence[_Tested], chosen: Array, permutations: int, seed: int) -> Array:
+    """The largest |z| of any feature and group, in each shuffle of the documents."""
+    draw = np.random.default_rng(seed)
+    documents, groups = chosen.shape
+    largest = np.zeros(permutations)
+    for start in range(0, permutations, BLOCK):
+        count = min(BLOCK, permutations - start)
+        orders = draw.permuted(np.tile(np.arange(documents), (count, 1)), axis=1)
+        shuffled = chosen[orders].transpose(1, 0, 2).reshape(documents, count * groups)
+        for t in tested:
+            found = np.abs(t.z(shuffled)).max(0).reshape(count, groups).max(1)
+            np.maximum(largest[start : start + count], found, out=largest[start : start + count])
+    return largest

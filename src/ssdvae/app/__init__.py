@@ -1,0 +1,1 @@
+"""A local web application to talk to models: four views, and the same answers as a REST API."""

@@ -1,0 +1,97 @@
+// The views work without this: it answers while one types, and takes events that are pasted apart.
+"use strict";
+document.documentElement.classList.add("scripted");
+
+// What is typed is asked at once: the same page is fetched, and its parts take the place of those that are here.
+all("form[data-live]").forEach((form) => {
+  let waiting, asking;
+  const update = async () => {
+    asking?.abort();
+    asking = new AbortController();
+    const address = `${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`;
+    history.replaceState(null, "", address);
+    const main = document.getElementById("main");
+    main.classList.add("busy");
+    try {
+      const answer = await fetch(address, { signal: asking.signal });
+      const text = await answer.text();
+      if (!answer.ok) throw new Error(JSON.parse(text).detail);
+      const there = new DOMParser().parseFromString(text, "text/html");
+      all("[data-part]").forEach((part) => {
+        const fresh = there.getElementById(part.id);
+        part.replaceChildren(...(fresh ? fresh.childNodes : []));
+      });
+      all("nav a").forEach((link, place) => { link.href = all("nav a", there)[place].getAttribute("href"); });
+      enhance(main);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      const sentence = Object.assign(document.createElement("p"), { className: "problem", textContent: error.message });
+      sentence.setAttribute("role", "alert");
+      document.getElementById("problem")?.replaceChildren(sentence);
+    }
+    main.classList.remove("busy");
+  };
+  const soon = () => { clearTimeout(waiting); waiting = setTimeout(update, 200); };
+  form.addEventListener("input", soon);
+  form.addEventListener("change", soon);
+  form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(waiting); update(); });
+
+  const list = form.querySelector(".editor");
+  if (!list) return;
+  const box = (row) => row.querySelector("[name=e]");
+  const number = () => all("li", list).forEach((row, place) => {
+    row.querySelector("[data-part]").id = `answer-${place}`;
+    all("[aria-label]", row.querySelector(".boxes")).forEach((part) => {
+      part.setAttribute("aria-label", part.getAttribute("aria-label").replace(/\d+/, place + 1));
+    });
+  });
+  const insert = (after, text = "") => {
+    const row = after.cloneNode(true);
+    all("input", row).forEach((input) => { input.value = ""; });
+    row.querySelector("[data-part]").replaceChildren();
+    box(row).value = text;
+    after.after(row);
+    number();
+    return row;
+  };
+  list.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.target.name !== "e") return;
+    event.preventDefault();
+    const row = event.target.closest("li");
+    box(row.nextElementSibling && !box(row.nextElementSibling).value ? row.nextElementSibling : insert(row)).focus();
+    soon();
+  });
+  list.addEventListener("input", (event) => {
+    const row = event.target.closest("li");
+    if (event.target.name === "e" && event.target.value && !row.nextElementSibling) insert(row);
+  });
+  list.addEventListener("paste", (event) => {
+    const lines = event.clipboardData.getData("text").split(/\r?\n/).filter((line) => line.trim());
+    if (event.target.name !== "e" || lines.length < 2) return;
+    event.preventDefault();
+    let row = event.target.closest("li");
+    box(row).value = lines[0];
+    lines.slice(1).forEach((line) => { row = insert(row, line); });
+    if (!row.nextElementSibling) insert(row);
+    box(row).focus();
+    soon();
+  });
+  list.addEventListener("click", (event) => {
+    if (!event.target.matches("[data-remove]")) return;
+    const row = event.target.closest("li");
+    const next = row.nextElementSibling || row.previousElementSibling;
+    row.remove();
+    number();
+    box(next)?.focus();
+    soon();
+  });
+});
+
+// Copy what a box has.
+document.addEventListener("click", async (event) => {
+  if (!event.target.matches("[data-copy]")) return;
+  const box = document.getElementById(event.target.dataset.copy);
+  let done = true;
+  try { await navigator.clipboard.writeText(box.value); } catch { box.select(); done = document.execCommand("copy"); }
+  event.target.nextElementSibling.textContent = done ? " copied" : " select it, and copy it";
+});

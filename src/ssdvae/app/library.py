@@ -1,0 +1,84 @@
+"""The documents that a model is shown on: read once, when they are first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from ssdvae.analysis.explain import Explanation, explain
+from ssdvae.answers.infer import InferredDocument, infer_documents
+from ssdvae.config import ExploreSettings
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.events import Document
+from ssdvae.data.readers import read_documents
+from ssdvae.errors import UserError
+from ssdvae.models.base import EventModel
+from ssdvae.report.documents import to_documents
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What documents are looked for; an empty text is no condition."""
+
+    frame: str = ""
+    words: str = ""
+    unusual: bool = False  # the most unusual first
+
+    def matches(self, document: InferredDocument) -> bool:
+        wanted = self.words.lower().split()
+        words = {word.lower() for inferred in document.events for word in inferred.event.words}
+        return all(word in words for word in wanted) and (
+            not self.frame or any(inferred.frame == self.frame for inferred in document.events)
+        )
+
+
+class Library:
+    """Documents of a corpus, or of a file that was named at the start; or none."""
+
+    def __init__(
+        self, model: EventModel, settings: ExploreSettings, corpus: Corpus | None, file: Path | None = None
+    ) -> None:
+        self.model, self.settings, self.corpus, self.file = model, settings, corpus, file
+
+    @property
+    def name(self) -> str | None:
+        """What they are called; None if there are none."""
+        if self.file is not None:
+            return self.file.name
+        return None if self.corpus is None else f"{self.corpus.folder.name}, {self.settings.split}"
+
+    def read(self) -> None:
+        """Read them, and look at the frames: in the thread of the model."""
+        _ = self.documents, self.explanation
+
+    @cached_property
+    def documents(self) -> Sequence[InferredDocument]:
+        return list(infer_documents(self.model, self._given()))
+
+    @cached_property
+    def explanation(self) -> Explanation | None:
+        """What the model makes of a corpus; None without one, or in a model without frames."""
+        if self.corpus is None or not self.model.infers_frames:
+            return None
+        split = self.corpus.split(self.settings.split).first(self.model.reading.measured)
+        return explain(self.model, split.take(np.arange(len(split))[: self.settings.sample]))
+
+    def _given(self) -> Iterator[Document]:
+        if not self.model.infers_frames:
+            raise UserError(
+                f"{self.model.config.model} infers no frames: there is nothing to show of documents"
+            )
+        if self.file is not None:
+            return islice(read_documents(self.file, slots=self.model.slots), self.settings.sample)
+        if self.corpus is None:
+            return iter(())
+        split = self.corpus.split(self.settings.split)
+        return iter(to_documents(self.corpus, split.take(np.arange(len(split))[: self.settings.sample])))
+
+    def find(self, wanted: Filter) -> list[InferredDocument]:
+        return [document for document in self.documents if wanted.matches(document)]

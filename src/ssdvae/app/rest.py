@@ -1,0 +1,85 @@
+"""The answers as a REST API: JSON as the commands print it with ``--json``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from ssdvae.app.explorer import Continuation, Explorer
+from ssdvae.app.library import Filter
+from ssdvae.app.wire import GenerateRequest, InferRequest, Limits
+from ssdvae.config import GenerateSettings
+from ssdvae.errors import UserError
+from ssdvae.records import to_json
+from ssdvae.report.frames import neighbours
+
+
+def answer(value: Any) -> Response:
+    """JSON, written once: FastAPI would look at every number again."""
+    return Response(to_json(value, ensure_ascii=False), media_type="application/json")
+
+
+def routes(explorer: Explorer, limits: Limits) -> APIRouter:
+    """One operation a question."""
+    api = APIRouter(prefix="/api", responses={code: {"description": text} for code, text in PROBLEMS.items()})
+
+    @api.get("/models", summary="The models that answer here")
+    async def models() -> Response:
+        return answer(
+            [
+                {
+                    "run": of.name,
+                    "model": of.model.config.model,
+                    "slots": list(of.model.slots),
+                    "words": len(of.model.vocabulary),
+                    "frames": list(of.model.frames.names),
+                    "documents": of.library.name,
+                }
+                for of in explorer.models.values()
+            ]
+        )
+
+    @api.post("/infer", summary="The frame of each event, with its probability")
+    async def infer(asked: InferRequest) -> Response:
+        of = explorer.find(asked.run)
+        documents = limits.documents(asked.documents, of.model.slots)
+        found = await explorer.infer(of, documents, observe=asked.observe_frames)
+        return answer({"documents": [document.to_record() for document in found]})
+
+    @api.post("/generate", summary="Scripts that begin with some events")
+    async def generate(asked: GenerateRequest) -> Response:
+        of = explorer.find(asked.run)
+        goal = Continuation(limits.events(asked.events, of.model.slots), tuple(asked.frames))
+        settings = GenerateSettings(events=asked.length, scripts=asked.scripts, seed=asked.seed)
+        scripts = await explorer.generate(of, goal, settings)
+        return answer({"scripts": [script.to_record() for script in scripts]})
+
+    @api.get("/frames/{frame}", summary="What comes before and after a frame, with shares")
+    async def frame(frame: str, run: str | None = None, top: int = 10) -> Response:
+        found = (await explorer.library(explorer.find(run))).explanation
+        if found is None:
+            raise UserError("this model has no documents, or infers no frames")
+        around = neighbours(found.transitions, frame, min(max(top, 1), 100))
+        names = ("before", around.before), ("after", around.after)
+        shares = {side: [{"frame": name, "share": p} for name, p in some] for side, some in names}
+        return answer({"frame": frame, "count": around.count, **shares})
+
+    @api.get("/documents", summary="Documents with some frame and some words")
+    async def documents(
+        run: str | None = None, frame: str = "", words: str = "", first: int = 0, count: int = 10
+    ) -> Response:
+        found = (await explorer.library(explorer.find(run))).find(Filter(frame, words))
+        first = max(0, first)
+        shown = found[first : first + min(max(count, 1), 100)]
+        return answer({"found": len(found), "documents": [document.to_record() for document in shown]})
+
+    return api
+
+
+PROBLEMS: dict[int | str, str] = {
+    401: "A token is needed, and was not given",
+    413: "The request has too many bytes",
+    422: "The request cannot be understood, or asks for too much",
+    503: "Too many wait for an answer, or it took too long",
+}

@@ -1,0 +1,286 @@
+"""The four views. Each is a page that works without a script, and whose address says all that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ssdvae.answers.generate import Script
+from ssdvae.answers.infer import InferredDocument
+from ssdvae.app.explorer import Continuation, Explorer
+from ssdvae.app.library import Filter
+from ssdvae.app.shell import (
+    State,
+    address,
+    choose_model,
+    editor,
+    frame_names,
+    part,
+    problem_part,
+    shell,
+)
+from ssdvae.app.wire import Limits
+from ssdvae.config import GenerateSettings
+from ssdvae.data.events import MISSING, Document, Event, Slots, event_to_record
+from ssdvae.errors import UserError
+from ssdvae.records import to_json
+from ssdvae.report.documents import event_belief, event_words, reading, script_article
+from ssdvae.report.html import Html, absent, breakable, tag
+
+EXAMPLE = ("arrested police suspect in", "charged he murder with")
+SUGGESTED, PAGE = 8, 10
+
+
+def typed(event: Event) -> str:
+    """An event as it is typed."""
+    return " ".join("-" if word == MISSING else word for word in event.words)
+
+
+async def read(explorer: Explorer, limits: Limits, state: State) -> str:
+    of = explorer.find(state.run)
+    error, found = None, None
+    try:
+        events = limits.typed((line.text for line in state.given), of.model.slots)
+        told = [line.frame.strip() for line in state.given]
+        for name in filter(None, told):
+            of.model.frames.find(name, "frame")
+        events = tuple(e.changed(frame=frame or None) for e, frame in zip(events, told, strict=True))
+        if events:
+            (found,) = await explorer.infer(of, [Document("typed", events)], observe=any(told))
+    except UserError as wrong:
+        error = str(wrong)
+    example = address("read", ("run", state.run), *(("e", text) for text in EXAMPLE))
+    return shell(
+        explorer,
+        "read",
+        state,
+        [
+            tag(
+                "p",
+                "Type what happened, an event a line. The model names the frame of each at once. "
+                "Where you know a frame, say so beside the event, and the others follow. ",
+                tag("a", "Show me an example", href=example),
+            ),
+            tag(
+                "form",
+                choose_model(explorer, of),
+                problem_part(error),
+                editor(state, of, _beliefs(state, found)),
+                part("summary", _summary(found)),
+                tag("p", tag("button", "Read"), " ", _onward(state), class_="actions"),
+                action="/read",
+                data_live=True,
+                aria_label="Events to read",
+            ),
+        ],
+    )
+
+
+def _beliefs(state: State, found: InferredDocument | None) -> list[Html | None]:
+    """What there is to say of each line, empty lines included."""
+    if found is None:
+        return []
+    width = len(found.slots)
+    words = [word for inferred in found.events for word in inferred.event.padded(width)]
+    answers: list[Html | None] = []
+    place = 0
+    for line in state.lines:
+        if not line.text.strip():
+            answers.append(None)
+            continue
+        inferred = found.events[place]
+        # What was told is no truth to be held against.
+        shown = replace(inferred, event=inferred.event.changed(frame=None))
+        answers.append(Html("").join([event_words(shown, place, words, width), event_belief(shown, words)]))
+        place += 1
+    return answers
+
+
+def _summary(found: InferredDocument | None) -> Html | None:
+    if found is None or not found.events:
+        return None
+    words = len(found.slots) * len(found.events)
+    unknown = (
+        f" {found.unknown_words} of {words} words are unknown to the model, and read as one and the same."
+        if found.unknown_words
+        else ""
+    )
+    frames = " → ".join(inferred.frame for inferred in found.events)
+    return tag("p", f"{frames}.{unknown}", role="status", class_="note")
+
+
+def _onward(state: State) -> Html:
+    return tag("a", "What could happen next?", href=address("next", ("run", state.run), *state.script()))
+
+
+async def next_event(explorer: Explorer, limits: Limits, state: State) -> str:
+    of = explorer.find(state.run)
+    pin, seed = state.rest.get("pin", "").strip(), _number(state.rest.get("seed"), 1)
+    events: tuple[Event, ...] = ()
+    error, suggested, written = None, list[Script](), list[Script]()
+    try:
+        events = limits.typed((line.text for line in state.given), of.model.slots)
+        if events:
+            goal = Continuation(events, (pin or None,) if pin else ())
+            one = GenerateSettings(method="beam", beam=SUGGESTED, scripts=SUGGESTED, events=1)
+            suggested = list(await explorer.generate(of, goal, one))
+            if "go" in state.rest:
+                some = GenerateSettings(events=3, scripts=3, seed=seed)
+                written = list(await explorer.generate(of, goal, some))
+    except UserError as wrong:
+        error = str(wrong)
+    again = [("run", state.run), *state.script(), ("pin", pin), ("go", "1"), ("seed", str(seed + 1))]
+    return shell(
+        explorer,
+        "next",
+        state,
+        [
+            tag("p", "Build a script: take one of the suggestions, or type an event of your own."),
+            tag(
+                "form",
+                choose_model(explorer, of),
+                problem_part(error),
+                editor(state, of, []),
+                tag(
+                    "p",
+                    tag(
+                        "label",
+                        "Frame of the next event ",
+                        tag("input", name="pin", value=pin, list="frame-names", placeholder="any"),
+                        class_="field",
+                    ),
+                    " ",
+                    tag("button", "Suggest"),
+                    class_="actions",
+                ),
+                part("suggestions", _suggestions(state, pin, suggested)),
+                action="/next",
+                data_live=True,
+                aria_label="The script so far",
+            ),
+            part(
+                "continuations",
+                tag("h2", "How it could go on") if suggested else None,
+                tag("p", tag("a", "Write three continuations", href=address("next", *again), class_="button"))
+                if suggested
+                else None,
+                tag("div", *map(script_article, written), class_="scripts") if written else None,
+                _copied(events, written, of.model.slots) if suggested else None,
+            ),
+        ],
+    )
+
+
+def _suggestions(state: State, pin: str, scripts: Sequence[Script]) -> Html | None:
+    """Whole events, each a link to the script with it at the end."""
+    if not scripts:
+        return absent("Type an event to begin with.") if not state.given else None
+    items = []
+    for script in scripts:
+        written = script.events[-1]
+        text = typed(written.event)
+        href = address("next", ("run", state.run), *state.script(text))
+        frame = tag("small", " ", breakable(written.planned or written.inferred or ""))
+        items.append(tag("li", tag("a", text, href=href), frame))
+    return tag(
+        "section", tag("h2", "Likely next"), tag("ol", *items, class_="suggested"), aria_label="Likely next"
+    )
+
+
+def _copied(events: Sequence[Event], written: Sequence[Script], slots: Slots) -> Html:
+    """The script and its continuations as JSON lines, to be copied."""
+    scripts = [[e.event for e in script.events] for script in written] or [list(events)]
+    lines = "\n".join(
+        to_json({"id": str(n), "events": [event_to_record(e, slots) for e in script]}, ensure_ascii=False)
+        for n, script in enumerate(scripts, start=1)
+    )
+    box = tag("textarea", lines, readonly=True, rows=3, id="jsonl", aria_label="The script as JSON lines")
+    return tag(
+        "details",
+        tag("summary", "As JSON lines"),
+        box,
+        tag("p", tag("button", "Copy", type="button", data_copy="jsonl"), tag("span", role="status")),
+    )
+
+
+def _number(text: str | None, otherwise: int) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < 10 else otherwise
+
+
+async def documents(explorer: Explorer, limits: Limits, state: State) -> str:
+    of = explorer.find(state.run)
+    wanted = Filter(state.rest.get("frame", "").strip(), state.rest.get("words", "").strip())
+    page = max(1, _number(state.rest.get("page"), 1))
+    error, found = None, list[InferredDocument]()
+    if of.library.name is None:
+        content = [_no_documents()]
+    else:
+        try:
+            found = (await explorer.library(of)).find(wanted)
+        except UserError as wrong:
+            error = str(wrong)
+        content = [
+            tag(
+                "p",
+                f"From {of.library.name}: what the model makes of each document; no frame was given to it.",
+            ),
+            tag(
+                "form",
+                choose_model(explorer, of),
+                frame_names(of),
+                _box("Frame", "frame", wanted.frame, list="frame-names"),
+                _box("Words", "words", wanted.words),
+                tag("button", "Find"),
+                action="/documents",
+                data_live=True,
+                class_="filters",
+                aria_label="Which documents",
+            ),
+            problem_part(error),
+            part("found", *_found(state, found, page)),
+        ]
+    return shell(explorer, "documents", state, content)
+
+
+def _no_documents() -> Html:
+    return absent(
+        "There are no documents to show: name some at the start, as in “ssdvae explore RUN --documents "
+        "events.jsonl”. A run whose corpus is where it was shows that by itself."
+    )
+
+
+def _box(label: str, name: str, value: str, **more: object) -> Html:
+    box = tag("input", type="search", name=name, value=value, autocomplete="off", maxlength=200, **more)
+    return tag("label", f"{label} ", box, class_="field")
+
+
+def _found(state: State, found: Sequence[InferredDocument], page: int) -> list[Html]:
+    first = (page - 1) * PAGE
+    shown = found[first : first + PAGE]
+    if not shown:
+        return [absent("No document has all of that.")]
+    end = first + len(shown)
+    parts = [tag("p", f"{first + 1} to {end} of {len(found):,}", role="status", class_="note")]
+    parts += [
+        tag(
+            "div",
+            reading(document),
+            tag(
+                "p",
+                tag(
+                    "a",
+                    "Open it in Read",
+                    href=address(
+                        "read", ("run", state.run), *(("e", typed(e.event)) for e in document.events)
+                    ),
+                ),
+                class_="actions",
+            ),
+        )
+        for document in shown
+    ]
+    here = [("run", state.run), *((k, v) for k, v in state.rest.items() if k != "page")]
+    moves = [("Before", page - 1)] if page > 1 else []
+    moves += [("More", page + 1)] if end < len(found) else []
+    links = (tag("a", name, href=address("documents", *here, ("page", str(to)))) for name, to in moves)
+    return [*parts, tag("p", Html(" ").join(links), class_="actions")]

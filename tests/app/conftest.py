@@ -1,0 +1,80 @@
+"""The explorer of two small models, some of whose words and frames try to be markup."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ssdvae import api
+from ssdvae.app.server import bind, explored, make_server
+from ssdvae.config import ExploreSettings
+from tests.report.conftest import runs as runs
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that runs, and a way to ask it anything."""
+
+    port: int
+
+    @property
+    def link(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def ask(self, path: str, body: Any = None, method: str | None = None, **headers: str) -> Reply:
+        """A header ``Content_Type`` is written Content-Type."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        if content is not None:
+            sent.setdefault("Content-Type", "application/json")
+        connection.request(method or ("GET" if body is None else "POST"), path, content, sent)
+        answer = connection.getresponse()
+        reply = Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read().decode())
+        connection.close()
+        return reply
+
+
+@contextmanager
+def serving(folders: list[Path], documents: Path | None = None, **settings: Any) -> Iterator[Served]:
+    chosen = ExploreSettings(port=0, **settings)
+    with bind(chosen) as listening:
+        port = listening.getsockname()[1]
+        models = explored([(folder, api.load(folder)) for folder in folders], documents, chosen)
+        server = make_server(models, chosen, port)
+        listening.listen(128)
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.02)
+            yield Served(port)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def served(runs: list[Path]) -> Iterator[Served]:
+    with serving(runs[:1]) as found:
+        yield found

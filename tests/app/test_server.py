@@ -1,0 +1,237 @@
+"""Who may ask, how much, and what is answered: the same as by the functions."""
+
+from __future__ import annotations
+
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ssdvae
+from ssdvae import api
+from ssdvae.cli.main import main
+from tests.app.conftest import Served, serving
+from tests.report.conftest import FRAME, WORD
+
+EVENTS = ["chased ann dog", "caught bob", "tried eve cat"]
+
+
+def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]) -> None:
+    documents: list[Any] = [EVENTS, EVENTS[:1], [{"verb": "met", "subj": "ann"}]]
+    expected = [d.to_record() for d in api.infer(runs[0], documents)]
+    found = served.ask("/api/infer", {"documents": documents}).json["documents"]
+    for mine, theirs in zip(found, expected, strict=True):
+        assert [e["frame"] for e in mine["events"]] == [e["frame"] for e in theirs["events"]]
+        for a, b in zip(mine["events"], theirs["events"], strict=True):
+            assert a["probability"] == pytest.approx(b["probability"], abs=1e-5)
+    asked = {"events": EVENTS[:1], "length": 2, "scripts": 2}
+    scripts = served.ask("/api/generate", asked).json["scripts"]
+    written = api.generate(runs[0], EVENTS[:1], events=2, scripts=2)
+    assert [s["log_prob"] for s in scripts] == pytest.approx([s.log_prob for s in written], abs=1e-4)
+
+
+def test_many_at_once_get_what_they_would_get_alone(served: Served) -> None:
+    bodies = [{"documents": [EVENTS[: 1 + n % 3]] * (1 + n % 2)} for n in range(50)]
+    alone = [served.ask("/api/infer", body).json for body in bodies[:6]]
+    with ThreadPoolExecutor(50) as clients:
+        together = list(clients.map(lambda body: served.ask("/api/infer", body), bodies))
+    assert {reply.status for reply in together} == {200}
+    for n, reply in enumerate(together):
+        for mine, theirs in zip(reply.json["documents"], alone[n % 6]["documents"], strict=True):
+            for a, b in zip(mine["events"], theirs["events"], strict=True):
+                assert (a["frame"], a["probability"]) == (
+                    b["frame"],
+                    pytest.approx(b["probability"], abs=1e-5),
+                )
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "words"),
+    [
+        (
+            "/api/infer",
+            {"documents": [["met ann"] * 51]},
+            422,
+            "51 events in one request, expected 50 at most",
+        ),
+        ("/api/infer", {"documents": [["a b c d e f g"]]}, 422, "expected"),
+        ("/api/infer", {"documents": 3}, 422, "documents"),
+        ("/api/infer", {"documents": [], "run": "other"}, 422, "no model 'other'"),
+        ("/api/infer", {"documents": [], "file": "/etc/passwd"}, 422, "file"),
+        ("/api/infer", b"{", 422, "JSON"),
+        ("/api/infer", {"documents": [["x" * 5000]]}, 413, "more than 4,000 bytes"),
+        ("/api/generate", {"events": ["met ann"], "length": 10_000}, 422, "length"),
+        ("/api/generate", {"events": ["met ann"], "frames": ["Nonesuch"]}, 422, "Nonesuch"),
+        ("/api/frames/Nonesuch", None, 422, "Nonesuch"),
+        ("/api/nothing", None, 404, ""),
+    ],
+)
+def test_what_cannot_be_answered_is_said(
+    limited: Served, path: str, body: Any, status: int, words: str
+) -> None:
+    reply = limited.ask(path, body)
+    assert reply.status == status
+    assert words in reply.json["detail"]
+
+
+@pytest.fixture(scope="module")
+def limited(runs: list[Path]) -> Any:
+    with serving(runs[:1], max_events=50, max_bytes=4_000) as found:
+        yield found
+
+
+def test_a_body_that_does_not_say_how_long_it_is_is_measured(limited: Served) -> None:
+    reply = limited.ask("/api/infer", b"x" * 9_000, Transfer_Encoding="chunked", Content_Length="10")
+    assert reply.status in (400, 413)
+
+
+def test_who_takes_too_long_is_told_so(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    let_go = threading.Event()
+    monkeypatch.setattr("ssdvae.app.explorer._infer", lambda *_: [let_go.wait(60)])
+    with serving(runs[:1], seconds=0.1) as hurried:
+        reply = hurried.ask("/api/infer", {"documents": [EVENTS]})
+        assert (reply.status, reply.headers["retry-after"]) == (503, "1")
+        assert hurried.ask("/read?" + urlencode([("e", EVENTS[0])])).status == 503
+        let_go.set()
+
+
+def test_other_names_and_other_sites_are_refused(served: Served) -> None:
+    """A name that was made to point to this machine, and a page of another site."""
+    assert served.ask("/read", Host="evil.example").status == 421
+    assert served.ask("/read", Host=f"evil.example:{served.port}").status == 421
+    assert served.ask("/read", Host=f"localhost:{served.port}").status == 200
+    body = {"documents": [EVENTS]}
+    assert served.ask("/api/infer", body, Origin="https://evil.example").status == 403
+    assert served.ask("/api/infer", body, Origin=served.link).status == 200
+    # What a page can send without asking first is not taken for JSON.
+    assert served.ask("/api/infer", body, Content_Type="text/plain").status == 422
+    assert "access-control-allow-origin" not in served.ask("/api/models").headers
+
+
+def test_others_need_the_token(runs: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(ssdvae.UserError, match="--token"):
+        api.explore(runs[0], host="0.0.0.0", open=False)
+    with pytest.raises(ssdvae.UserError, match="12 or more"):
+        api.explore(runs[0], host="0.0.0.0", token="short", open=False)
+    token = "a long & odd token"
+    with serving(runs[:1], host="0.0.0.0", token=token) as open_to_all:
+        for path in ("/read", "/docs", "/openapi.json", "/api/models", "/assets/app.js", "/nothing"):
+            assert open_to_all.ask(path).status == 401
+            assert open_to_all.ask(path, Authorization="Bearer wrong").status == 401
+        assert open_to_all.ask("/api/models", Authorization=f"Bearer {token}").status == 200
+        assert open_to_all.ask(f"/read?token={quote(token[:-1])}").status == 401
+        entered = open_to_all.ask(f"/read?e=met&token={quote(token)}")
+        assert (entered.status, entered.headers["location"]) == (303, "/read?e=met")
+        cookie = entered.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "samesite=strict" in cookie.lower()
+        assert open_to_all.ask("/read", Cookie=cookie.partition(";")[0]).status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/assets/../../../../../../etc/passwd",
+        "/assets/..%2f..%2f..%2fetc%2fpasswd",
+        "/assets/%2e%2e/server.py",
+        "/assets//etc/passwd",
+        "/assets/server.py",
+        "/documents?documents=/etc/passwd",
+        "/read?e=/etc/passwd&f=file:///etc/passwd",
+        "/frames?q=../../../../etc/passwd",
+        "/api/frames/..%2f..%2f..%2f..%2fetc%2fpasswd",
+    ],
+)
+def test_no_file_of_the_machine_can_be_read(served: Served, path: str) -> None:
+    reply = served.ask(path)
+    assert "root:" not in reply.text
+    assert "import" not in reply.text or reply.status != 200
+
+
+def test_hostile_words_are_text_everywhere(served: Served) -> None:
+    pages = [
+        "/read?" + urlencode([("e", f"{WORD} {WORD}"), ("f", "")]),
+        "/read?" + urlencode([("e", "met"), ("f", FRAME + "?")]),
+        "/next?" + urlencode([("e", f"{WORD} ann"), ("go", "1"), ("pin", FRAME)]),
+        "/next?" + urlencode([("e", "met"), ("pin", WORD)]),
+        "/frames?" + urlencode([("q", FRAME)]),
+        "/frames?" + urlencode([("q", WORD)]),
+        "/frames?" + urlencode([("q", WORD + "?")]),
+        "/documents?" + urlencode([("frame", FRAME), ("words", WORD)]),
+        "/documents?" + urlencode([("run", WORD)]),
+    ]
+    for path in pages:
+        reply = served.ask(path)
+        assert reply.status in (200, 422)
+        if reply.status == 200:
+            assert "<img" not in reply.text
+            assert WORD not in reply.text.replace('<script src="', "")
+            assert reply.text.count("<script") == 2
+            assert WORD in unescape(reply.text) or FRAME in unescape(reply.text).replace("<wbr>", "")
+        policy = reply.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in policy
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["e", "f", "run", "q", "pin", "page", "seed", "go"]), st.text()), max_size=8
+    )
+)
+def test_any_address_is_answered_or_refused(served: Served, query: list[tuple[str, str]]) -> None:
+    text = urlencode(query, errors="replace")
+    for view in ("read", "next", "frames", "documents"):
+        assert served.ask(f"/{view}?{text}").status in (200, 422)
+
+
+def test_every_link_of_every_view_leads_somewhere(served: Served) -> None:
+    script = urlencode([("e", EVENTS[0]), ("f", ""), ("e", EVENTS[1]), ("f", "")])
+    for path in (
+        f"/read?{script}",
+        f"/next?{script}&go=1",
+        "/frames",
+        "/frames?q=Trial",
+        "/documents",
+        "/docs",
+    ):
+        reply = served.ask(path)
+        assert reply.status == 200
+        for href in set(re.findall(r'href="(/[^"]*)"', reply.text)):
+            assert served.ask(unescape(href)).status == 200, href
+
+
+def test_the_reference_names_every_operation_and_asks_no_other_host(served: Served) -> None:
+    description = served.ask("/openapi.json").json
+    page = served.ask("/docs").text
+    operations = [(m.upper(), path) for path, some in description["paths"].items() for m in some]
+    assert {"/api/infer", "/api/generate", "/api/models"} <= {path for _, path in operations}
+    for method, path in operations:
+        assert f"{method} {path}" in page
+    assert not re.search(r"https?://(?!127)", page)
+
+
+def test_documents_of_a_file_or_none(runs: list[Path], tmp_path: Path) -> None:
+    file = tmp_path / "named.jsonl"
+    file.write_text('{"id": "mine", "events": [{"verb": "chased", "subj": "zoe"}]}\n')
+    with serving(runs, documents=file) as named:
+        assert "named.jsonl" in named.ask("/documents").text
+        found = named.ask("/api/documents?words=zoe").json
+        assert [document["id"] for document in found["documents"]] == ["mine"]
+        assert str(tmp_path) not in named.ask("/documents").text
+        # The second model infers no frames, which is said.
+        assert "infers no frames" in named.ask("/documents?run=rnnlm").text
+
+
+def test_the_command_says_what_is_wrong(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", str(runs[0]), "--host", "0.0.0.0"]) == 2
+    assert "--token" in capsys.readouterr().err
+    assert main(["explore", str(runs[0]), "--documents", "/nowhere.jsonl"]) == 2
+    assert "/nowhere.jsonl" in capsys.readouterr().err
