@@ -12,6 +12,7 @@ import torch
 
 from ssdvae.cli.main import main
 from ssdvae.config import BenchmarkSettings
+from ssdvae.errors import UserError
 from ssdvae.models import MODELS
 from ssdvae.training.benchmark import SECONDS, SIDE, benchmark, gemm_gflops
 
@@ -68,3 +69,22 @@ def test_one_json_object_or_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"seconds", "gflop", "efficiency", "peak_memory_mb"} <= result["train"].keys()
     assert main(["benchmark", "--model=rnnlm", *flags]) == 0
     assert "efficiency" in capsys.readouterr().out
+
+
+def test_several_lengths_have_as_many_events_in_a_batch_and_the_first_to_be_held_against() -> None:
+    settings = BenchmarkSettings(model="rnnlm", **{**SMALL, "batch": 12, "steps": 1}, events="2, 6,2")
+    assert settings.lengths == [2, 6]
+    assert (settings.of_length(6).batch, settings.of_length(6).eval_batch) == (4, 2)
+    result = benchmark(settings)["events"]
+    assert list(result) == ["2", "6"]
+    first, second = (result[name]["train"] for name in ("2", "6"))
+    assert (first["relative_speed"], first["relative_memory"]) == (1, 1)
+    assert second["events_per_second"] == pytest.approx(6 * second["documents_per_second"])
+    by_machine = [t["events_per_second"] / t["gemm_gflops"] for t in (first, second)]
+    assert second["relative_speed"] == pytest.approx(by_machine[1] / by_machine[0])
+
+
+@pytest.mark.parametrize("events", ["0", "5,,50", "5,many", "20000"])
+def test_a_number_of_events_that_is_none_is_refused(events: str) -> None:
+    with pytest.raises(UserError, match="--events"):
+        BenchmarkSettings(events=events)

@@ -189,7 +189,7 @@ def test_a_frame_that_is_given_becomes_likelier(frame: int) -> None:
 def test_only_frames_after_the_seed_can_be_given_and_only_known_ones() -> None:
     model = toy_ssdvae()
     free = [words(script) for script in made(model)]
-    known = [dataclasses.replace(SEED[0], frame="Frame2")]
+    known = [SEED[0].changed(frame="Frame2")]
     assert [words(script) for script in made(model, known)] == free
     with pytest.raises(UserError, match="did you mean Frame"):
         made(model, frames=["Frame9"])

@@ -88,11 +88,11 @@ def test_a_recipe_that_there_is_not_is_told() -> None:
 
 
 def test_help_shows_the_defaults_of_the_recipe(capsys: pytest.CaptureFixture[str]) -> None:
-    for name, default in (("guided", "aligned"), ("paper", "attention")):
+    for name, default in (("guided", "local"), ("paper", "attention")):
         with pytest.raises(SystemExit):
             from_flags(["--recipe", name, "--help"])
         shown = " ".join(capsys.readouterr().out.split())
-        assert f"words of its event (default: {default})" in shown
+        assert f"for documents of any length (default: {default})" in shown
 
 
 @pytest.mark.parametrize(

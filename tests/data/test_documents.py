@@ -105,7 +105,8 @@ def test_padding_or_not_makes_no_difference(lengths: list[int], more: int) -> No
     assert (padded.events, padded.longest) == (ragged.events, ragged.longest)
     for a, b in ((ragged, padded), (ragged.windows(3, 2), padded.windows(3, 2))):
         one, other = (collate(d, np.arange(len(d))) for d in (a, b))
-        assert all(torch.equal(value, vars(other)[name]) for name, value in vars(one).items())
+        parts = {name: value for name, value in vars(one).items() if value is not None}
+        assert all(torch.equal(value, vars(other)[name]) for name, value in parts.items())
         assert (a.frames[a.in_order()] == b.frames[b.in_order()]).all()
         assert (a.rows() == b.rows()).all()
 

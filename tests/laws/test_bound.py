@@ -30,14 +30,12 @@ def _no_gradients() -> Iterator[None]:
 def every_chain(model: SSDVAE, document: Batch) -> tuple[Tensor, Tensor]:
     """log p(w, f) and log q(f | w) of each chain f, by forcing the encoder through it."""
     chains = torch.tensor(list(itertools.product(range(FRAMES), repeat=EVENTS)))
-    copies = Batch(
-        *(getattr(document, n).expand(len(chains), *getattr(document, n).shape[1:]) for n in vars(document))
-    )
+    copies = document.each(lambda part: part.expand(len(chains), *part.shape[1:]))
     one_hot = functional.one_hot(chains, FRAMES).double()
     place = itertools.count()
 
     def forced(logits: Tensor, noise: Noise) -> Tensor:
-        return one_hot[:, next(place)]
+        return one_hot if logits.dim() == 3 else one_hot[:, next(place)]
 
     inputs = model.reader(copies.tokens)
     states = model._read(inputs, copies.mask)
@@ -51,6 +49,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "markov": {"prior": "markov", "prior_rank": 2},
     "framenet": {"prior": "framenet"},
     "history": {"prior": "history", "guide": "aligned", "roles": True},
+    "local": {"prior": "history", "guide": "local", "preference": True},
     "tied": {"prior": "markov", "guide": "aligned", "tied": True},
 }
 
@@ -78,9 +77,7 @@ def test_one_sample_estimates_the_exact_elbo_and_many_reach_the_likelihood(model
     log_p, log_q = every_chain(model, document)
     elbo, likelihood = (log_q.exp() * (log_p - log_q)).sum(), log_p.logsumexp(0)
     draws = 4000
-    copies = Batch(
-        *(getattr(document, n).expand(draws, *getattr(document, n).shape[1:]) for n in vars(document))
-    )
+    copies = document.each(lambda part: part.expand(draws, *part.shape[1:]))
     single = model.bounds(copies, 1, noise(draws))[0]
     assert abs(single.mean() - elbo) < 4 * single.std() / draws**0.5
     # The importance-weighted estimate lies between the two, and its gap shrinks with the samples.

@@ -168,7 +168,7 @@ def test_sums_over_words_and_frames_are_those_of_the_matrix(scale: float, dtype:
 def test_frames_are_kept_in_mind_from_word_to_word(model: Planner) -> None:
     """Whatever the head: each argument changes what is believed of the frame, if the mixture is over it."""
     batch = toy_batch([2] * 40, observe=0, slots=len(model.slots))
-    seed = Batch(*(getattr(batch, name)[:, :1] for name in vars(batch)))
+    seed = batch.first(1)
     plan = model.plan(PlanRequest.continuing(seed, batch.observed, categorical, noise(40)))
     whole, state = model.word_log_probs(batch, noise(40)), model.begin(seed, plan)
     words, plan = None, plan.after(1)

@@ -34,6 +34,8 @@ VARIANTS: list[dict[str, Any]] = [
     {"name": "ssdvae", "prior": "markov", "objective": "bound", "estimator": "reinmax"},
     {"name": "ssdvae", "prior": "framenet", "guide": "aligned", "estimator": "straight-through"},
     {"name": "ssdvae", "prior": "history", "objective": "bound", "guide": "aligned", "roles": True},
+    {"name": "ssdvae", "prior": "history", "objective": "bound", "guide": "local", "preference": True},
+    {"name": "ssdvae", "guide": "local", "attention": "concatenation", "preference": True},
     {"name": "ssdvae", "tied": True, "roles": True},
     {"name": "rnnlm", "tied": True},
     {"name": "rnnlm", "past_vector": 5, "state_dropout": 0.2},
@@ -209,7 +211,8 @@ def test_scripts_written_at_once_have_each_their_own_plan(speaking: EventModel) 
 
 
 def _events(batch: Batch, events: slice, rows: slice = slice(None)) -> Batch:
-    return Batch(*(getattr(batch, name)[rows, events] for name in vars(batch)))
+    parts = (batch.tokens, batch.frames, batch.observed, batch.mask)
+    return Batch(*(part[rows, events] for part in parts))
 
 
 def test_every_parameter_has_a_gradient(model: EventModel) -> None:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
+import numpy as np
+import pyarrow as pa
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch, collate, within_bounds
@@ -17,10 +22,55 @@ from ssdvae.progress import Advance, no_advance
 Result = TypeVar("Result", covariant=True)
 
 
+def infer_beliefs(model: EventModel, batch: Batch) -> Beliefs | None:
+    """The latent variables of each document; None for a model that has none.
+
+    A model that was trained on windows reads longer documents as such windows. What it says of an event is
+    what it says where the event is farthest from the ends of its window; those of the document are no ends.
+    """
+    window, stride, (size, longest) = model.reading.window, model.reading.stride, batch.mask.shape
+    if not model.infers_frames or window is None or stride is None or longest <= window:
+        return model.infer(batch)
+    tokens, frames, lengths = (
+        part.cpu().numpy().astype(np.int32) for part in (batch.tokens, batch.frames, batch.mask.sum(1))
+    )
+    documents = Documents.of_padded(pa.chunked_array([[""] * size]), tokens, frames, lengths)
+    parts = documents.windows(window, stride)
+    rows, observed = np.arange(len(parts)), batch.observed.flatten().cpu().numpy().astype(np.int32)
+    some = collate(parts, rows, observed).to(batch.mask.device)
+    beliefs = model.infer(some)
+    assert beliefs is not None
+    choice = torch.from_numpy(_innermost(parts, longest, lengths)).to(batch.mask.device)
+
+    def together(values: Tensor) -> Tensor:
+        return values[some.mask][choice].view(size, longest, *values.shape[2:])
+
+    log_q, clusters = together(beliefs.log_q), beliefs.clusters
+    if clusters is not None:
+        slots = batch.tokens.shape[2]
+        hidden = clusters.hidden.view(len(parts), -1, slots, clusters.hidden.shape[-1])
+        clusters = replace(clusters, hidden=together(hidden).flatten(1, 2), log_q=log_q)
+    return Beliefs(log_q, batch.mask, clusters=clusters)
+
+
+def _innermost(windows: Documents, longest: int, lengths: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Of which event of which window each event of padded documents takes its beliefs: one of Σ_w |w|."""
+    places, there = windows.places(np.arange(len(windows)))
+    document, start = np.divmod(windows.starts, longest)
+    inside, size = np.arange(places.shape[1]), windows.lengths[:, None]
+    begins, ends = start == 0, start + windows.lengths == lengths[document]
+    left = np.where(begins[:, None], longest, inside)
+    right = np.where(ends[:, None], longest, size - 1 - inside)
+    order = np.argsort(np.minimum(left, right)[there], kind="stable")
+    choice = np.zeros(len(lengths) * longest, dtype=np.int64)
+    choice[places[there][order]] = order  # the last one that is written stays
+    return choice
+
+
 def infer_frames(model: EventModel, batch: Batch) -> Beliefs:
     """The frames of each document; a ``UserError`` from a model that has none."""
     with torch.no_grad():
-        beliefs = model.infer(batch)
+        beliefs = infer_beliefs(model, batch)
     if beliefs is None or not beliefs.frames:
         what = "has no latent variables" if beliefs is None else "has latent variables that are no frames"
         raise UserError(f"{model.config.model} {what}: there are no frames to look at")

@@ -144,7 +144,7 @@ def _draw(model: EventModel, sampler: Sampler, noise: Noise, plan: Plan, state: 
 
 
 def _copies(batch: Batch, size: int) -> Batch:
-    return Batch(**{name: value.expand(size, *value.shape[1:]) for name, value in vars(batch).items()})
+    return batch.each(lambda part: part.expand(size, *part.shape[1:]))
 
 
 @dataclass(frozen=True)

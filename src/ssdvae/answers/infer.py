@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -13,6 +14,8 @@ from ssdvae.answers.beliefs import infer_frames
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record, folded
 from ssdvae.models.base import Beliefs, EventModel
+
+log = logging.getLogger(__name__)
 
 LOOKED_AT = 64
 """Events of a document whose attention is told, at most: it is one number for each pair of event and word."""
@@ -122,8 +125,13 @@ def infer_documents(
     By default nothing is observed. With ``observe_frames``, the known frames are evidence: each makes itself
     likelier, as in training, and steers those after it; it is not certain.
     """
+    warned = model.reads_any_length
     for group in _groups(documents, batch):
         full = [document for document in group if document.events]
+        longest = max((len(document.events) for document in full), default=0)
+        if not warned and (warning := model.reading.beyond(longest)) is not None:
+            log.warning(warning)
+            warned = True
         if full:
             numbers = to_batch(model, full, lowercase, observe_frames)
             rows = _rows(model, full, numbers, infer_frames(model, numbers))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jsonargparse import Namespace
 
@@ -73,6 +74,9 @@ def benchmark(args: Namespace) -> None:
     if args.json:
         print(to_json(result))
         return
+    if "events" in result:
+        _show_lengths(result)
+        return
     head = ["", "seconds", "documents/s", "GFLOP", "GFLOP/s", "efficiency", "peak memory"]
     rows = [
         [
@@ -89,6 +93,34 @@ def benchmark(args: Namespace) -> None:
     ]
     rate = f"matrices alone {result['gemm_gflops']:.1f} GFLOP/s, {result['threads']} threads"
     show([(f"{result['model']}: {rate}", head, rows)])
+
+
+def _show_lengths(result: dict[str, Any]) -> None:
+    """Training steps on documents of several lengths, beside the first."""
+    head = [
+        "events",
+        "seconds",
+        "events/s",
+        "GFLOP/s of matrices",
+        "relative speed",
+        "peak memory",
+        "relative",
+    ]
+    rows = []
+    for events, one in result["events"].items():
+        timed = one["train"]
+        rows.append(
+            [
+                events,
+                f"{timed['seconds']:.3f}",
+                f"{timed['events_per_second']:,.0f}",
+                f"{timed['gemm_gflops']:.1f}",
+                f"{timed['relative_speed']:.0%}",
+                f"{timed['peak_memory_mb']:,.0f} MB",
+                f"{timed['relative_memory']:.2f}",
+            ]
+        )
+    show([(f"{result['model']}: training steps, with as many events in each batch", head, rows)])
 
 
 def check_flags(parser: Parser, argv: Sequence[str]) -> None:
@@ -131,7 +163,7 @@ COMMANDS = (
         benchmark,
         (
             "ssdvae benchmark --preset tiny --model rnnlm",
-            "ssdvae benchmark --preset tiny --vocabulary 5000 --json",
+            "ssdvae benchmark --preset tiny --recipe guided --events 5,20 --json",
         ),
     ),
     Command(

@@ -101,6 +101,9 @@ class PrepareSettings(ColumnSettings):
         "table are kept",
     )
     lowercase: bool = setting(True, "convert all words to lower case", topic="vocabularies")
+    lemmas: bool = setting(
+        False, "take the lemma of a head instead of its form, where events have lemmas", topic="vocabularies"
+    )
     valid_share: float = setting(
         0.05,
         "fraction of the documents for validation, when one file is split",

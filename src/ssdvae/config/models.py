@@ -155,7 +155,21 @@ class DocumentVectorSettings(WordPredictionSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SSDVAESettings(LatentSettings, DocumentVectorSettings, OptionalRoleSettings):
+class LexiconSettings(ModelSettings):
+    """Those of the models that may be told which frames a head can have."""
+
+    topic: ClassVar[str] = "what is known of frames"
+
+    lexicon: Path | None = setting(
+        None,
+        "which frames a head can have, beside those that it is observed with: table or JSON of lemmas or "
+        "words and their frames, as annotate takes it",
+        training_only=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SSDVAESettings(LatentSettings, DocumentVectorSettings, LexiconSettings, OptionalRoleSettings):
     model: ClassVar[str] = "ssdvae"
     topic: ClassVar[str] = "SSDVAE"
 
@@ -208,10 +222,28 @@ class SSDVAESettings(LatentSettings, DocumentVectorSettings, OptionalRoleSetting
         "soft",
         "gradient estimator of the frames: Gumbel-Softmax, straight-through Gumbel-Softmax, or ReinMax",
     )
-    guide: Literal["attention", "aligned"] = setting(
+    guide: Literal["attention", "aligned", "local"] = setting(
         "attention",
         "what links frames and words: attention alone; or, aligned, also a direct connection between each "
-        "frame and the words of its event",
+        "frame and the words of its event; or, local, that connection alone, for documents of any length",
+    )
+    word_dropout: float = setting(
+        0.0,
+        "probability that the encoder reads nothing in the place of a word, in training; 0 in the paper",
+        at_least=0,
+        below=1,
+    )
+    preference: bool = setting(
+        False,
+        "prefer the frames that a head (or another form of its lemma) was observed with in training, or has "
+        "in --lexicon, as strongly as is learned; others stay possible",
+    )
+    surroundings: float = setting(
+        0.0,
+        "fraction of the training steps in which the encoder reads each document between the end of another "
+        "and the beginning of a third, so that it need not begin where a text begins",
+        at_least=0,
+        at_most=1,
     )
 
 
@@ -254,7 +286,7 @@ class RNNLMRoleSettings(LanguageModelSettings, DocumentVectorSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannerSettings(LanguageModelSettings, OptionalRoleSettings):
+class PlannerSettings(LanguageModelSettings, LexiconSettings, OptionalRoleSettings):
     model: ClassVar[str] = "planner"
     topic: ClassVar[str] = "planner"
 
@@ -271,11 +303,6 @@ class PlannerSettings(LanguageModelSettings, OptionalRoleSettings):
         1.0,
         "weight of the observed frames in the loss; with 1 that is −log p(words, observed frames)",
         at_least=0,
-    )
-    lexicon: Path | None = setting(
-        None,
-        "further candidates: table or JSON of heads, as the corpus has them, and their frames",
-        training_only=True,
     )
 
 

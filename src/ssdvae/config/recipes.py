@@ -1,6 +1,6 @@
 """Named sets of settings: what is learned and how, where a preset says how large.
 
-``paper``   the paper's model and training, as every setting stands by itself
+``paper``   the paper's model and training, as every setting stands by itself, on the first five events
 ``guided``  the best that we know: frames that follow their events, and a likelihood that pays for them
 
 Each model takes from a recipe what it has. A recipe gives defaults: YAML and flags override it.
@@ -25,14 +25,16 @@ RECIPES: dict[str, dict[str, dict[str, Any]]] = {
         },
         "ssdvae": {
             "roles": True,
-            "guide": "aligned",
+            "guide": "local",
+            "surroundings": 0.3,
+            "preference": True,
             "prior": "history",
             "objective": "bound",
             "estimator": "straight-through",
             "foresight": 0.3,
         },
     },
-    "paper": {},
+    "paper": {EVERY: {"events": 5}},
 }
 """By recipe: the settings of every model, and those of one. Role vectors are for SSDVAE only: an RNNLM that
 has them is called ``rnnlm-role``."""

@@ -190,12 +190,37 @@ class BenchmarkSettings(TrainSettings):
 
     topic: ClassVar[str] = "what is timed"
 
-    events: int = setting(5, "events per document (M)", at_least=1, at_most=10_000)
+    events: str = setting(  # type: ignore[assignment]  # of a run there is one
+        "5",
+        "events per document (M); several, such as 5,50,200, are timed one after another, each in a process "
+        "of its own, with as many events in a batch as the first",
+    )
     slots: int = setting(len(SLOTS), "slots of an event", at_least=1, at_most=100)
     vocabulary: int = setting(40_000, "vocabulary size (V)", at_least=3)
     frames: int = setting(500, "number of frames (F)", at_least=1)
     steps: int = setting(5, "number of training steps, and of evaluation batches, that are timed", at_least=1)
     eval_batch: int = setting(EVAL_BATCH, "batch size of the evaluation", at_least=1)
+
+    def __init__(self, **values: Any) -> None:
+        if isinstance(values.get("events"), int):
+            values["events"] = str(values["events"])
+        super().__init__(**values)
+
+    def check_relations(self) -> None:
+        numbers = [int(part) if part.strip().isdecimal() else 0 for part in self.events.split(",")]
+        fits = all(1 <= number <= 10_000 for number in numbers)
+        self._require("events", fits, "whole numbers from 1 to 10000, with commas between")
+
+    @property
+    def lengths(self) -> list[int]:
+        """The numbers of events, each once."""
+        return list(dict.fromkeys(int(part) for part in self.events.split(",")))
+
+    def of_length(self, events: int) -> Self:
+        """The same for documents of so many events, with as many in a batch as the first number gives."""
+        first = self.lengths[0]
+        sizes = {name: max(1, getattr(self, name) * first // events) for name in ("batch", "eval_batch")}
+        return self.changed(events=str(events), **sizes)
 
 
 def _defaults(given: Mapping[str, Any], counts: Counts | None) -> dict[str, Any]:

@@ -8,8 +8,8 @@ why two processes draw what one would.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -64,6 +64,7 @@ class Batch:
     frames: Int[Tensor, "B M"]
     observed: Int[Tensor, "B M"]
     mask: Bool[Tensor, "B M"]
+    around: Int[Tensor, "B A S"] | None = None  # words before and after each document; −1: nothing there
 
     @classmethod
     def of_words(cls, tokens: Int[Tensor, "B M S"]) -> Batch:
@@ -80,15 +81,22 @@ class Batch:
         return self.tokens.shape[-1] * self.mask.sum(1)
 
     def first(self, events: int) -> Batch:
-        """The first events of each document."""
-        return Batch(**{f.name: getattr(self, f.name)[:, :events] for f in fields(self)})
+        """The first events of each document; with what is around it only if these are all."""
+        whole = events >= self.mask.shape[1]
+        without = replace(self, around=None).each(lambda part: part[:, :events])
+        return replace(without, around=self.around) if whole else without
 
     def to(self, device: torch.device | str) -> Batch:
-        return Batch(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
+        return self.each(lambda part: part.to(device))
 
     def part(self, rows: slice) -> Batch:
         """Some of the documents, padded as before, since each place of the chain takes its noise."""
-        return Batch(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        return self.each(lambda part: part[rows])
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        """The same with each of its parts changed, those that are there."""
+        parts = {f.name: part for f in fields(self) if (part := getattr(self, f.name)) is not None}
+        return replace(self, **{name: change(part) for name, part in parts.items()})
 
 
 def mask_frames(documents: Documents, observe: float, seed: int) -> NDArray[np.int32]:
@@ -107,11 +115,15 @@ def mask_frames(documents: Documents, observe: float, seed: int) -> NDArray[np.i
 
 
 def collate(
-    documents: Documents, rows: NDArray[np.int64], observed: NDArray[np.int32] | None = None
+    documents: Documents,
+    rows: NDArray[np.int64],
+    observed: NDArray[np.int32] | None = None,
+    around: int = 0,
 ) -> Batch:
     """The documents ``rows``, padded to the longest of them; nothing is observed unless ``observed`` says so.
 
-    ``observed`` has the frames of all events, as ``mask_frames`` gives them.
+    ``observed`` has the frames of all events, as ``mask_frames`` gives them. With so many events ``around``
+    each document: the last ones of the document before it in the corpus, and the first of that after it.
     """
     frames = torch.from_numpy(documents.gathered(documents.frames, rows, -1)).long()
     return Batch(
@@ -121,6 +133,7 @@ def collate(
         if observed is None
         else torch.from_numpy(documents.gathered(observed, rows, -1)).long(),
         mask=torch.from_numpy(documents.places(rows)[1]),
+        around=torch.from_numpy(documents.around(rows, around)).long() if around else None,
     )
 
 

@@ -4,6 +4,7 @@ train.arrow valid.arrow test.arrow   one row per document (Arrow streams; `datas
                                      and `pyarrow.ipc.open_stream` read them too); of many documents also
                                      train-00001.arrow, train-00002.arrow, …
 vocab.json frames.json               words and frames of the training split
+lemmas.json                          the lemma of each head, where the events have lemmas
 cloze/valid.txt cloze/test.txt       items of the inverse narrative cloze, where documents are long enough
 masked/*.jsonl order/*.jsonl         which event stood here, and which order is the true one: likewise
 manifest.json                        where it came from, counts, settings
@@ -29,6 +30,7 @@ from ssdvae.data.columns import Columns
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.integrity import check_file
+from ssdvae.data.lemmas import LEMMAS, load_lemmas
 from ssdvae.data.manifest import read_manifest
 from ssdvae.data.table import AGAIN, check_range, list_lengths, numbers, read_table
 from ssdvae.data.vocabulary import Inventory, Vocabulary
@@ -155,6 +157,11 @@ class Corpus:
     @cached_property
     def frames(self) -> Inventory:
         return self._inventory("frames", Inventory.load(self.checked("frames.json")))
+
+    @cached_property
+    def lemmas(self) -> dict[str, str]:
+        """The lemma of each word that is a head, as far as the training split says."""
+        return load_lemmas(self.checked(LEMMAS)) if LEMMAS in self.manifest["sha256"] else {}
 
     def _inventory(self, kind: Literal["words", "frames"], found: Names) -> Names:
         if len(found) != self.manifest[kind]:

@@ -17,6 +17,7 @@ from ssdvae.config import SPLITS, EngineSettings, PrepareSettings, Split
 from ssdvae.data.corpus import SCHEMA, Corpus, split_file, write_manifest
 from ssdvae.data.events import Document, Event, Words, folded
 from ssdvae.data.items import ItemBuilder
+from ssdvae.data.lemmas import LEMMAS, commonest_lemmas, one_word, save_lemmas
 from ssdvae.data.source import Found, Source, split_of
 from ssdvae.data.tables import as_documents
 from ssdvae.data.vocabulary import Inventory, Vocabulary
@@ -70,6 +71,8 @@ def _usable(document: Document, settings: PrepareSettings, frames: Inventory | N
 
 def words_of(event: Event, settings: PrepareSettings) -> Words:
     words = event.padded(len(settings.slot_names))
+    if settings.lemmas and event.lemma is not None:
+        words = (one_word(event.lemma), *words[1:])
     return folded(words) if settings.lowercase else words
 
 
@@ -125,9 +128,11 @@ def prepare(
         hashes = {str(path): sha256(path) for path in source.paths}
         with as_documents(source, temporary / "rows", progress) as given, translate_os_errors(out, "write"):
             settings, passes = given.source.settings, _Passes(given.source, engine, progress)
-            frames, vocabulary = _count(passes, settings, ", ".join(hashes))
+            frames, vocabulary, lemmas = _count(passes, settings, ", ".join(hashes))
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
+            if lemmas:
+                save_lemmas(lemmas, temporary / LEMMAS)
             counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
         with translate_os_errors(out, "write"):
             if not counts["train"]["documents"]:
@@ -159,10 +164,11 @@ def _check_splits(sources: Mapping[Split, Path]) -> None:
 
 @dataclass(frozen=True)
 class _Counted:
-    """Frames and words of some documents."""
+    """Frames and words of some documents, and the lemmas of heads."""
 
     frames: Counter[str] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
+    lemmas: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, found: Iterable[Found], settings: PrepareSettings, frames: Inventory | None) -> Self:
@@ -172,14 +178,18 @@ class _Counted:
             if len(events) >= settings.min_events:
                 counted.frames.update([event.frame for event in events if event.frame is not None])
                 counted.words.update(_words(events, settings))
+                counted.lemmas.update(_lemmas(events, settings))
         return counted
 
     def add(self, other: _Counted) -> None:
         self.frames.update(other.frames)
         self.words.update(other.words)
+        self.lemmas.update(other.lemmas)
 
 
-def _count(passes: _Passes, settings: PrepareSettings, named: str) -> tuple[Inventory, Vocabulary]:
+def _count(
+    passes: _Passes, settings: PrepareSettings, named: str
+) -> tuple[Inventory, Vocabulary, dict[str, str]]:
     path = passes.source.path("train")
     total = _Counted()
     for part in passes.map_documents(path, "counting", partial(_Counted.of, settings=settings, frames=None)):
@@ -200,11 +210,16 @@ def _count(passes: _Passes, settings: PrepareSettings, named: str) -> tuple[Inve
     kept = Vocabulary.from_counts(total.words, settings.vocabulary)
     counts = list(kept.counts)
     counts[kept.unknown] += total.words.total() - sum(counts)
-    return frames, Vocabulary(kept.names, counts)
+    return frames, Vocabulary(kept.names, counts), commonest_lemmas(total.lemmas, kept)
 
 
 def _words(events: Iterable[Event], settings: PrepareSettings) -> list[str]:
     return list(chain.from_iterable(words_of(event, settings) for event in events))
+
+
+def _lemmas(events: Iterable[Event], settings: PrepareSettings) -> list[tuple[str, str]]:
+    """Heads and their lemmas, where these are known."""
+    return [(words_of(event, settings)[0], event.lemma) for event in events if event.lemma is not None]
 
 
 class _EncodedSplit:

@@ -55,6 +55,16 @@ class Reading:
             pieces = f"in windows of {self.window} events, one every {self.stride}"
         return f"It was trained on {first}documents, {pieces}."
 
+    def beyond(self, events: int) -> str | None:
+        """What to know of a document of so many events, if it was trained on none so long."""
+        if self.longest is None or self.window is not None or events <= self.longest:
+            return None
+        return (
+            f"a document has {events} events, and the model was trained on at most {self.longest}: "
+            "beyond them its frames lose their place\n"
+            "train with --guide local, which is in --recipe guided, or with --window"
+        )
+
     def parts(self, documents: Documents) -> Documents:
         """What there is to train on."""
         cut = documents.first(self.events)

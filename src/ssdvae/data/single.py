@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.data.corpus import ITEMS, SCHEMA, Corpus, write_manifest
+from ssdvae.data.lemmas import LEMMAS
 from ssdvae.errors import UserError
 from ssdvae.files import new_folder, translate_os_errors
 
@@ -28,8 +29,9 @@ def single_events(corpus: Corpus, out: Path) -> Corpus:
             raise UserError(f"{out} was made from another corpus than {corpus.folder}\nchoose another folder")
         return made
     with new_folder(out) as temporary, translate_os_errors(out, "write"):
-        for name in ("vocab.json", "frames.json"):
-            shutil.copyfile(corpus.folder / name, temporary / name)
+        for name in ("vocab.json", "frames.json", LEMMAS):
+            if (corpus.folder / name).is_file():
+                shutil.copyfile(corpus.folder / name, temporary / name)
         counts = {split: _write_split(corpus, split, temporary / f"{split}.arrow") for split in SPLITS}
         settings = PrepareSettings.of(corpus.manifest["settings"])
         write_manifest(

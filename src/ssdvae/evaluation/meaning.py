@@ -58,12 +58,12 @@ def doubts(scores: Mapping[str, Any], frames: int) -> Iterator[str]:
             f"the frames carry next to nothing: {information:.2g} nats of information about their events, "
             f"where {math.log(frames):.1f} are possible\n"
             "do not read anything into them; observe more frames (--observe) or, for ssdvae, "
-            "train with --guide aligned"
+            "train with --guide local"
         )
     accuracy, by_head = scores.get("frame_accuracy"), scores.get("frame_commonest")
     if accuracy is not None and by_head is not None and accuracy <= by_head:
         yield (
             f"the inferred frames are no better than the commonest known frame of the head: {accuracy:.1%} "
             f"are right, by counting {by_head:.1%}\n"
-            "train longer or, for ssdvae, with --guide aligned"
+            "train longer or, for ssdvae, with --guide local --preference"
         )

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ssdvae.answers.beliefs import infer_beliefs
 from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch, Noise, collate, generator, within_bounds
 from ssdvae.data.corpus import Documents
@@ -174,7 +175,7 @@ def evaluate(
         if samples:
             # A model without latent variables has one row, which holds for any number of samples.
             total.add(bound_nats=-model.bounds(batch, samples, noise).double().sum(1).expand(samples))
-        if (beliefs := model.infer(batch)) is not None:
+        if (beliefs := infer_beliefs(model, batch)) is not None:
             beliefs.check_finite()
             total.add_beliefs(beliefs, batch)
             observe(beliefs, batch)

@@ -39,15 +39,17 @@ class Looks:
     query: Float[Tensor, "B M d"]
     memory: Float[Tensor, "B T d"]
     mask: Bool[Tensor, "B T"]
+    allowed: Bool[Tensor, "M T"] | None = None  # by default a query sees all places
 
     @property
     def shares(self) -> Float[Tensor, "B M T"]:
-        return attend(self.query, self.memory, self.mask)[1]
+        return attend(self.query, self.memory, self.mask, self.allowed)[1]
 
     def of(self, row: int, queries: int) -> Float[Tensor, "Q T"]:
         """Those of the first queries of one document."""
         one = slice(row, row + 1)
-        return attend(self.query[one, :queries], self.memory[one], self.mask[one])[1][0]
+        allowed = None if self.allowed is None else self.allowed[:queries]
+        return attend(self.query[one, :queries], self.memory[one], self.mask[one], allowed)[1][0]
 
 
 class Attention(nn.Module):
@@ -72,9 +74,15 @@ class Attention(nn.Module):
     ) -> tuple[Float[Tensor, "B Q d"], Float[Tensor, "B Q K"]]:
         """The joined vector of each query, and its attention."""
         context, attention = attend(query, memory, mask, allowed, zeroed)
+        return self.joined(query, context), attention
+
+    def joined(
+        self, query: Float[Tensor, "*rows d"], context: Float[Tensor, "*rows d"]
+    ) -> Float[Tensor, "*rows d"]:
         if self.join is None:
-            return query.tanh() + context.tanh(), attention
-        return self.join(torch.cat([context, query], -1)).tanh(), attention
+            return query.tanh() + context.tanh()
+        together: Tensor = self.join(torch.cat([context, query], -1)).tanh()
+        return together
 
     def flops(self, queries: int, memory: int) -> int:
         joining = 0 if self.join is None else linear_flops(self.join, queries)

@@ -24,7 +24,7 @@ from ssdvae.models.io import SavedModel
 from ssdvae.models.latent import Sampler, SoftClusters, most_likely
 from ssdvae.models.output import Offsets, linear_cross_entropy
 from ssdvae.models.plan import Plan, PlanRequest
-from ssdvae.models.recurrent import WordReader, full_precision
+from ssdvae.models.recurrent import WordReader, full_precision, to_padded
 from ssdvae.models.sampled import Drawn, draw, inclusion_probabilities, sampled_cross_entropy
 
 
@@ -123,6 +123,11 @@ class EventModel(nn.Module, SavedModel):
     """Whether it infers them by attention over the words."""
 
     @property
+    def reads_any_length(self) -> bool:
+        """Whether documents longer than those it was trained on are no worse to it."""
+        return True
+
+    @property
     def latent_shape(self) -> tuple[int, int]:
         """The number of codebooks, and of values in each; frames are one codebook for all events."""
         return 0, 0
@@ -151,6 +156,11 @@ class EventModel(nn.Module, SavedModel):
     def trained_for_bound(self) -> bool:
         """Whether the best model is that with the lowest ``ppl_bound``, and not ``ppl``."""
         return False
+
+    @property
+    def surroundings(self) -> int:
+        """How many events on each side of a document it may want to read in training."""
+        return 0
 
     @property
     def needs_relations(self) -> bool:
@@ -200,11 +210,12 @@ class EventModel(nn.Module, SavedModel):
         observed: Int[Tensor, "N M"],
         relations: Sequence[Mapping[str, Any]],
         lexicon: Int[Tensor, "P 2"] | None = None,
+        lemmas: Int[Tensor, " V"] | None = None,
     ) -> None:
         """Before the first step: start from the training split, where a model can.
 
         ``heads`` are its heads and ``observed`` its observed frames; ``lexicon`` has further heads and the
-        frames that they can have.
+        frames that they can have; ``lemmas`` numbers the lemma of each word of the vocabulary.
         """
         return
 
@@ -246,7 +257,12 @@ class EventModel(nn.Module, SavedModel):
         drawn = None
         if self.training and noise is not None and self.word_decoder.sampled_words:
             drawn = draw(self.word_inclusion_probabilities, noise.generator)
-        return log_likelihood(self.word_decoder.w_out, joined, batch, drawn, plan.word_offsets)
+        offsets, heads = plan.word_offsets, self.head_offsets(plan, batch.mask)
+        return log_likelihood(self.word_decoder.w_out, joined, batch, drawn, offsets, heads)
+
+    def head_offsets(self, plan: Plan, mask: Bool[Tensor, "B M"]) -> Float[Tensor, "N V"] | None:
+        """What is added to the logits of the heads of events, from that of the plan on; None: nothing."""
+        return None
 
     @cached_property
     def word_inclusion_probabilities(self) -> Float[Tensor, " V"]:
@@ -272,6 +288,9 @@ class EventModel(nn.Module, SavedModel):
         logits = full_precision(self.word_decoder.logits(predicting, plan))
         if plan.word_offsets is not None:
             logits = logits + plan.word_offsets
+        if position == 0:
+            heads = self.head_offsets(plan, torch.ones_like(plan.mask[:, :1]))
+            logits = logits if heads is None else logits + heads
         return logits.log_softmax(-1), state
 
     def continuations(
@@ -285,7 +304,12 @@ class EventModel(nn.Module, SavedModel):
         scored = Batch.of_words(tokens)
         # In training they are compared with each other, and do not weigh the same.
         log_p = log_likelihood(
-            self.word_decoder.w_out, joined, scored, offsets=later.word_offsets, alike=False
+            self.word_decoder.w_out,
+            joined,
+            scored,
+            offsets=later.word_offsets,
+            head_offsets=self.head_offsets(later, scored.mask),
+            alike=False,
         )
         return log_p.sum((1, 2)).view(options.shape[:2])
 
@@ -314,20 +338,34 @@ def log_likelihood(
     batch: Batch,
     drawn: Drawn | None = None,
     offsets: Float[Tensor, "B V"] | None = None,
+    head_offsets: Float[Tensor, "N V"] | None = None,
     alike: bool = True,
 ) -> Float[Tensor, "B M S"]:
     """log softmax(output(joined) + offset)[word], computed only at real words; 0 at padding.
 
     With ``drawn``, the sum over all words is estimated by that over some; ``offsets`` are those of the
-    documents, and ``alike`` is as in ``linear_cross_entropy``.
+    documents, ``head_offsets`` those of the heads of real events, and ``alike`` is as in
+    ``linear_cross_entropy``.
     """
-    rows, words = joined[batch.mask].flatten(0, 1), batch.tokens[batch.mask].flatten()
-    added = None
-    if offsets is not None:
-        documents = torch.arange(len(batch), device=words.device)
-        added = Offsets(offsets, documents.repeat_interleave(batch.words))
-    if drawn is None:
-        nll = linear_cross_entropy(rows, output.weight, output.bias, words, alike, added)
+    rows, words = joined[batch.mask], batch.tokens[batch.mask]
+    documents = torch.arange(len(batch), device=words.device).repeat_interleave(batch.mask.sum(1))
+
+    def nll(slots: slice, added: Offsets | None) -> Tensor:
+        some, targets = rows[:, slots].flatten(0, 1), words[:, slots].flatten()
+        if drawn is None:
+            flat = linear_cross_entropy(some, output.weight, output.bias, targets, alike, added)
+        else:
+            flat = sampled_cross_entropy(some, output.weight, output.bias, targets, drawn, added)
+        return flat.view(words[:, slots].shape)
+
+    def of_documents(slots: int) -> Offsets | None:
+        return None if offsets is None else Offsets(offsets, documents.repeat_interleave(slots))
+
+    if head_offsets is None:
+        found = nll(slice(None), of_documents(words.shape[1]))
     else:
-        nll = sampled_cross_entropy(rows, output.weight, output.bias, words, drawn, added)
-    return nll.new_zeros(batch.tokens.shape).masked_scatter(batch.mask[..., None], -nll)
+        every = torch.arange(len(words), device=words.device)
+        added = head_offsets if offsets is None else head_offsets + offsets[documents]
+        rest = nll(slice(1, None), of_documents(words.shape[1] - 1))
+        found = torch.cat([nll(slice(1), Offsets(added, every)), rest], dim=1)
+    return to_padded(-found, batch.mask)

@@ -187,15 +187,21 @@ class GuidedDecoder(Decoder):
 
     No input feeding: the paper has none, and without it the GRU runs in one call. With ``aligned`` variables,
     one for each event, the GRU reads the vector of its event beside every word. In a ``causal`` decoder a
-    word attends to the variables up to its own event: later ones are drawn after it.
+    word attends to the variables up to its own event: later ones are drawn after it. In a ``local`` one c_t
+    is the vector of its event: what was before is in the GRU, and a document may be as long as it likes.
     """
 
     def __init__(
-        self, settings: LatentSettings, reader: WordReader, aligned: bool = False, causal: bool = False
+        self,
+        settings: LatentSettings,
+        reader: WordReader,
+        aligned: bool = False,
+        causal: bool = False,
+        local: bool = False,
     ) -> None:
         super().__init__(settings, reader, settings.hidden if aligned else 0)
         hidden = settings.hidden
-        self.aligned, self.causal = aligned, causal
+        self.aligned, self.causal, self.local = aligned, causal, local
         self.first = nn.Linear(hidden, settings.layers * hidden)
         self.w_in = nn.Linear(hidden, hidden, bias=False)
         self.attention = Attention(hidden, settings.attention)
@@ -214,6 +220,8 @@ class GuidedDecoder(Decoder):
     def combine(
         self, state: Float[Tensor, "B Q h"], plan: Plan, event: Int[Tensor, " Q"]
     ) -> Float[Tensor, "B Q h"]:
+        if self.local:
+            return self.attention.joined(self.w_in(state), plan.vectors[:, event])
         allowed = None
         if self.causal:
             allowed = torch.arange(plan.mask.shape[1], device=event.device) <= event[:, None]
@@ -226,5 +234,5 @@ class GuidedDecoder(Decoder):
             super().flops(documents, events, latents)
             + linear_flops(self.first, documents)
             + linear_flops(self.w_in, words)
-            + self.attention.flops(words, latents)
+            + self.attention.flops(words, 0 if self.local else latents)
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -11,7 +13,7 @@ from ssdvae.models.attention import Attention, Looks
 from ssdvae.models.flops import linear_flops
 from ssdvae.models.latent import INJECTIONS, Posterior
 from ssdvae.models.plan import PlanRequest
-from ssdvae.models.recurrent import Bidirectional, full_precision, per_word
+from ssdvae.models.recurrent import Bidirectional, full_precision, per_word, to_padded
 
 
 class _Steps:
@@ -39,6 +41,13 @@ class _Steps:
         return self.places or [torch.stack(part, dim=1) for part in zip(*self.kept, strict=True)]
 
 
+class Surroundings(NamedTuple):
+    """The events that stand around documents: as many before as after them, as far as there are so many."""
+
+    inputs: Float[Tensor, "B A P d"]
+    mask: Bool[Tensor, "B A"]
+
+
 class Encoder(nn.Module):
     """q(f | w; I) = Π_m q(f_m | f_{m−1}, I_m, w), one frame after another.
 
@@ -62,21 +71,41 @@ class Encoder(nn.Module):
         self.attention = Attention(hidden, settings.attention)
         self.w_out = nn.Linear(hidden, frames)
 
-    def read(self, inputs: Float[Tensor, "B M P d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B T h"]:
-        """H, the states at the words."""
+    def read(
+        self,
+        inputs: Float[Tensor, "B M P d"],
+        mask: Bool[Tensor, "B M"],
+        around: Surroundings | None = None,
+    ) -> Float[Tensor, "B T h"]:
+        """H, the states at the words; with what is ``around`` read before and after them."""
+        if around is not None:
+            return self._read_between(inputs, mask, around)
         hidden: Tensor = self.reader(inputs, mask)
         return hidden
+
+    def _read_between(
+        self, inputs: Float[Tensor, "B M P d"], mask: Bool[Tensor, "B M"], around: Surroundings
+    ) -> Float[Tensor, "B T h"]:
+        half, events = around.mask.shape[1] // 2, mask.shape[1]
+        wide = torch.cat([around.inputs[:, :half], inputs, around.inputs[:, half:]], dim=1)
+        there = torch.cat([around.mask[:, :half], mask, around.mask[:, half:]], dim=1)
+        lengths = there.sum(1, keepdim=True)
+        # Moved together, with the padding behind; and afterwards back to where they were.
+        tight = torch.arange(int(lengths.max()), device=mask.device) < lengths
+        states = self.reader(to_padded(wide[there], tight), tight)
+        by_event = states.view(*tight.shape, -1, states.shape[-1])[tight]
+        return to_padded(by_event, there)[:, half : half + events].flatten(1, 2)
 
     def forward(
         self,
         hidden: Float[Tensor, "B T h"],
         frame_embedding: Float[Tensor, "F e"],
         request: PlanRequest,
-        offsets: Float[Tensor, "B F"] | None = None,
+        offsets: Float[Tensor, "B O F"] | None = None,
     ) -> Posterior:
         """Draw one chain of frames, after reading events whose states are ``hidden``.
 
-        ``offsets`` are added to the logits of every event.
+        ``offsets`` are added to the logits: those of each event, or one for all.
         """
         mask, observed = request.read.mask, request.observed
         words = per_word(mask, hidden)
@@ -93,7 +122,7 @@ class Encoder(nn.Module):
                 joined = joined + own[:, m]
             raw_logits = full_precision(self.w_out(joined))
             if offsets is not None:
-                raw_logits = raw_logits + offsets
+                raw_logits = raw_logits + offsets[:, min(m, offsets.shape[1] - 1)]
             logits = self.inject(raw_logits, observed[:, m])
             sample = request.sampler(logits, request.noise)
             previous = sample.to(frame_embedding.dtype) @ frame_embedding

@@ -22,8 +22,8 @@ from ssdvae.config import LatentSettings, SSDVAESettings
 from ssdvae.data.batches import Noise
 from ssdvae.models.attention import Looks
 
-Sampler = Callable[[Float[Tensor, "B F"], Noise], Float[Tensor, "B F"]]
-"""From logits to a point of the simplex, with as much noise as that takes."""
+Sampler = Callable[[Float[Tensor, "B *M F"], Noise], Float[Tensor, "B *M F"]]
+"""From logits to a point of the simplex, with as much noise as that takes; of one event or of many."""
 
 
 def entropy(logits: Float[Tensor, "*batch F"]) -> Float[Tensor, "*batch"]:
@@ -32,20 +32,20 @@ def entropy(logits: Float[Tensor, "*batch F"]) -> Float[Tensor, "*batch"]:
     return -(log_q.exp() * log_q).sum(-1)
 
 
-def inject(raw_logits: Float[Tensor, "B F"], observed: Int[Tensor, " B"]) -> Float[Tensor, "B F"]:
+def inject(raw_logits: Float[Tensor, "B *M F"], observed: Int[Tensor, "B *M"]) -> Float[Tensor, "B *M F"]:
     """γ = γ′ + ‖γ′‖·onehot(observed), where something is observed (Algorithm 1, line 5).
 
     The norm is per event: it must not depend on what else is in the batch.
     """
     strength = raw_logits.norm(dim=-1) * (observed >= 0)
-    return raw_logits.scatter_add(-1, observed.clamp_min(0)[:, None], strength[:, None])
+    return raw_logits.scatter_add(-1, observed.clamp_min(0)[..., None], strength[..., None])
 
 
-def clamp(raw_logits: Float[Tensor, "B F"], observed: Int[Tensor, " B"]) -> Float[Tensor, "B F"]:
+def clamp(raw_logits: Float[Tensor, "B *M F"], observed: Int[Tensor, "B *M"]) -> Float[Tensor, "B *M F"]:
     """γ = ‖γ′‖·onehot(observed), where something is observed, as in the authors' code of the paper's time."""
     strength = raw_logits.norm(dim=-1, keepdim=True)
     clamped = strength * _one_hot(observed.clamp_min(0), raw_logits)
-    return torch.where((observed >= 0)[:, None], clamped, raw_logits)
+    return torch.where((observed >= 0)[..., None], clamped, raw_logits)
 
 
 INJECTIONS = {"add": inject, "replace": clamp}
@@ -60,7 +60,7 @@ def gumbel_softmax(temperature: float) -> Sampler:
 def straight_through(temperature: float) -> Sampler:
     """A hard draw, with the gradient of the Gumbel-Softmax that it is the largest value of."""
 
-    def sample(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+    def sample(logits: Float[Tensor, "B *M F"], noise: Noise) -> Float[Tensor, "B *M F"]:
         soft = gumbel_softmax(temperature)(logits, noise)
         return _one_hot(soft.argmax(-1), soft) + soft - soft.detach()
 
@@ -74,7 +74,7 @@ def reinmax(temperature: float) -> Sampler:
     straight-through gradient is right to first order, this one is to second.
     """
 
-    def sample(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+    def sample(logits: Float[Tensor, "B *M F"], noise: Noise) -> Float[Tensor, "B *M F"]:
         drawn, q = categorical(logits, noise), logits.softmax(-1)
         middle = (drawn + (logits / temperature).softmax(-1)) / 2
         middle = ((middle.log() - logits).detach() + logits).softmax(-1)
@@ -92,26 +92,30 @@ def training_sampler(settings: SSDVAESettings) -> Sampler:
     return ESTIMATORS[settings.estimator](settings.temperature)
 
 
-def categorical(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+def categorical(logits: Float[Tensor, "B *M F"], noise: Noise) -> Float[Tensor, "B *M F"]:
     """A hard draw from softmax(logits): the largest of logits + g (Gumbel-max)."""
     return _one_hot((logits + _gumbel(logits, noise)).argmax(-1), logits)
 
 
-def most_likely(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+def most_likely(logits: Float[Tensor, "B *M F"], noise: Noise) -> Float[Tensor, "B *M F"]:
     """The most likely frame, no noise."""
     return _one_hot(logits.argmax(-1), logits)
 
 
-def probabilities(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+def probabilities(logits: Float[Tensor, "B *M F"], noise: Noise) -> Float[Tensor, "B *M F"]:
     """Every frame with its probability, no noise: the mean of a hard draw."""
     return logits.softmax(-1)
 
 
-def _gumbel(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
-    return noise.gumbel(logits.shape[-1], device=logits.device)
+def _gumbel(logits: Float[Tensor, "B *M F"], noise: Noise) -> Float[Tensor, "B *M F"]:
+    """As much as logits take; those of many events as if they came one after another."""
+    *events, frames = logits.shape[1:]
+    if not events:
+        return noise.gumbel(frames, device=logits.device)
+    return torch.stack([noise.gumbel(frames, device=logits.device) for _ in range(events[0])], dim=1)
 
 
-def _one_hot(ids: Int[Tensor, " B"], like: Float[Tensor, "B F"]) -> Float[Tensor, "B F"]:
+def _one_hot(ids: Int[Tensor, "B *M"], like: Float[Tensor, "B *M F"]) -> Float[Tensor, "B *M F"]:
     return functional.one_hot(ids, like.shape[-1]).to(like.dtype)
 
 

@@ -18,7 +18,8 @@ class Plan:
 
     A language model has none: N = 0. ``frames`` names the frame of each vector, if these are frames.
     ``event`` is the place in the document of the event that is read or written next. ``word_offsets`` are
-    added to the logits of all words, by a model that has a vector of the whole document.
+    added to the logits of all words, by a model that has a vector of the whole document. ``weights`` say how
+    much of each frame is in a vector, to a model whose heads look at frames themselves.
     """
 
     vectors: Float[Tensor, "B N e"]
@@ -26,11 +27,13 @@ class Plan:
     frames: Int[Tensor, "B N"] | None = None
     event: int = 0
     word_offsets: Float[Tensor, "B V"] | None = None
+    weights: Float[Tensor, "B N F"] | None = None
 
     def rows(self, rows: Int[Tensor, " K"]) -> Plan:
         """Some of the documents, each as often as wanted."""
-        frames, offsets = (None if part is None else part[rows] for part in (self.frames, self.word_offsets))
-        return Plan(self.vectors[rows], self.mask[rows], frames, self.event, offsets)
+        some = (self.frames, self.word_offsets, self.weights)
+        frames, offsets, weights = (None if part is None else part[rows] for part in some)
+        return Plan(self.vectors[rows], self.mask[rows], frames, self.event, offsets, weights)
 
     def after(self, events: int) -> Plan:
         """The same plan, some events later."""

@@ -24,6 +24,7 @@ from ssdvae.models.latent import Sampler
 from ssdvae.models.mixture import EventScores
 from ssdvae.models.plan import Plan, PlanRequest
 from ssdvae.models.planner_decoder import PlannerDecoder
+from ssdvae.models.recurrent import to_padded
 from ssdvae.models.sampled import draw
 
 
@@ -54,6 +55,7 @@ class Planner(EventModel):
         observed: Int[Tensor, "N M"],
         relations: Sequence[Mapping[str, Any]],
         lexicon: Int[Tensor, "P 2"] | None = None,
+        lemmas: Int[Tensor, " V"] | None = None,
     ) -> None:
         seen = observed >= 0
         if seen.any() or lexicon is not None:
@@ -168,9 +170,3 @@ def _observed_log_probs(scored: EventScores, batch: Batch) -> Float[Tensor, "B M
     observed = batch.observed[batch.mask]
     log_r = scored.posterior().gather(1, observed.clamp_min(0)[:, None])[:, 0]
     return to_padded(log_r.masked_fill(observed < 0, 0), batch.mask)
-
-
-def to_padded(values: Float[Tensor, "N *shape"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B M *shape"]:
-    """The rows of real events to their places; 0 at padding."""
-    empty = values.new_zeros(*mask.shape, *values.shape[1:])
-    return empty.masked_scatter(mask.view(*mask.shape, *[1] * (values.dim() - 1)), values)

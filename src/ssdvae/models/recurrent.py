@@ -100,6 +100,12 @@ def per_word(mask: Bool[Tensor, "B M"], hidden: Float[Tensor, "B T h"]) -> Bool[
     return mask.repeat_interleave(hidden.shape[1] // mask.shape[1], dim=1)
 
 
+def to_padded(values: Float[Tensor, "N *shape"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B M *shape"]:
+    """The rows of real events to their places; 0 at padding."""
+    empty = values.new_zeros(*mask.shape, *values.shape[1:])
+    return empty.masked_scatter(mask.view(*mask.shape, *[1] * (values.dim() - 1)), values)
+
+
 def dropped(
     values: Float[Tensor, "B *shape"], share: float, noise: Noise | None
 ) -> Float[Tensor, "B *shape"]:

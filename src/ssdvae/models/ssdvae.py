@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ssdvae.config import SLOTS, Slots, SSDVAESettings
 from ssdvae.data.batches import Batch, Noise
@@ -16,7 +17,7 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import Beliefs, EventModel, Loss
 from ssdvae.models.decoder import DecoderState, GuidedDecoder
 from ssdvae.models.document import DocumentVector
-from ssdvae.models.encoder import Encoder
+from ssdvae.models.encoder import Encoder, Surroundings
 from ssdvae.models.latent import (
     Elbo,
     Posterior,
@@ -27,9 +28,14 @@ from ssdvae.models.latent import (
     most_likely,
     training_sampler,
 )
+from ssdvae.models.local import LocalEncoder
 from ssdvae.models.plan import Plan, PlanRequest
+from ssdvae.models.preference import Preference
 from ssdvae.models.prior import PRIORS, relations_between
 from ssdvae.models.recurrent import per_word
+
+AROUND = 3
+"""Events on each side of a document that the encoder reads with it, where it reads surroundings."""
 
 
 class SSDVAE(EventModel):
@@ -45,17 +51,23 @@ class SSDVAE(EventModel):
     ) -> None:
         super().__init__(config, vocabulary, frames, slots)
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)
-        self.encoder = Encoder(config, self.reader.width, len(frames))
+        local = config.guide == "local"
+        self.encoder = (LocalEncoder if local else Encoder)(config, self.reader.width, len(frames))
         prior = PRIORS[config.prior]
         self.decoder = GuidedDecoder(
-            config, self.reader, aligned=config.guide == "aligned", causal=prior.causal
+            config, self.reader, aligned=config.guide != "attention", causal=prior.causal, local=local
         )
         self.prior = prior.new(config, len(frames))
+        self.preference = Preference(len(vocabulary), len(frames)) if config.preference else None
         self.document: DocumentVector | None = None
         if config.document_vector:
             self.document = DocumentVector(
                 2 * config.hidden, config.document_vector, len(frames), len(vocabulary)
             )
+
+    @property
+    def reads_any_length(self) -> bool:
+        return self.config.guide == "local"
 
     @property
     def latent_shape(self) -> tuple[int, int]:
@@ -85,7 +97,8 @@ class SSDVAE(EventModel):
         """The objective, each of its terms the mean over S chains."""
         inputs, sampler = self.reader(batch.tokens), self.training_sampler
         read = batch.first(self._events_read(batch, noise))
-        states = self._read(inputs[:, : read.mask.shape[1]], read.mask)
+        seen = self._with_gaps(inputs[:, : read.mask.shape[1]], noise)
+        states = self._read(seen, read.mask, self._around(read, noise))
         request = PlanRequest(read, batch.observed, batch.mask, sampler, noise)
         chains = []
         for _ in range(self.config.samples):
@@ -104,15 +117,29 @@ class SSDVAE(EventModel):
         loss = elbo.loss(self.config, batch.words, progress, learned_prior=self.prior.learned)
         return Loss(loss, vars(elbo))
 
-    def _read(self, inputs: Float[Tensor, "B M P d"], mask: Bool[Tensor, "B M"]) -> _States:
+    def _read(
+        self,
+        inputs: Float[Tensor, "B M P d"],
+        mask: Bool[Tensor, "B M"],
+        around: Surroundings | None = None,
+    ) -> _States:
         """What the encoder makes of events, and the document vector of that."""
-        hidden = self.encoder.read(inputs, mask)
+        hidden = self.encoder.read(inputs, mask, around)
         if self.document is None:
             return _States(hidden)
-        return _States(hidden, *self.document(hidden, per_word(mask, hidden)))
+        frames, words = self.document(hidden, per_word(mask, hidden))
+        return _States(hidden, frames[:, None], words)
 
     def _chain(self, states: _States, request: PlanRequest) -> Posterior:
-        chain: Posterior = self.encoder(states.hidden, self.frame_embedding, request, states.frame_offsets)
+        offsets = states.frame_offsets
+        if self.preference is not None:
+            heads, own = request.read.tokens[..., 0], request.read.observed if self.training else None
+            known = self.preference.for_encoder(heads, own)
+            # Nothing is known of the heads of events that were not read.
+            unread = request.mask.shape[1] - known.shape[1]
+            known = functional.pad(known, (0, 0, 0, unread))
+            offsets = known if offsets is None else known + offsets
+        chain: Posterior = self.encoder(states.hidden, self.frame_embedding, request, offsets)
         return chain
 
     def _score(
@@ -144,8 +171,18 @@ class SSDVAE(EventModel):
         observed: Int[Tensor, "N M"],
         relations: Sequence[Mapping[str, Any]],
         lexicon: Int[Tensor, "P 2"] | None = None,
+        lemmas: Int[Tensor, " V"] | None = None,
     ) -> None:
         self.prior.initialize_from_data(observed, relations_between(relations, self.frames))
+        if self.preference is not None:
+            seen = observed >= 0
+            unknown = self.vocabulary.unknown
+            self.preference.initialize_from_data(heads[seen], observed[seen], unknown, lexicon, lemmas)
+
+    def head_offsets(self, plan: Plan, mask: Bool[Tensor, "B M"]) -> Float[Tensor, "N V"] | None:
+        if self.preference is None or plan.weights is None:
+            return None
+        return self.preference.for_decoder(plan.weights[:, plan.event : plan.event + mask.shape[1]][mask])
 
     def flops(self, documents: int, events: int, chains: int = 1) -> int:
         size = (documents, events, len(self.slots))
@@ -161,6 +198,26 @@ class SSDVAE(EventModel):
         # One choice for the whole batch, which all processes draw alike.
         chance, place = torch.rand(2, generator=noise.generator).tolist()
         return 1 + int(place * (events - 1)) if chance < self.config.foresight else events
+
+    def _with_gaps(self, inputs: Float[Tensor, "B M P d"], noise: Noise) -> Float[Tensor, "B M P d"]:
+        """What the encoder reads in training: some words are not there."""
+        rate = self.config.word_dropout
+        if not self.training or not rate:
+            return inputs
+        return inputs * (noise.uniform(*inputs.shape[1:3], device=inputs.device) >= rate)[..., None]
+
+    @property
+    def surroundings(self) -> int:
+        return AROUND if self.config.surroundings else 0
+
+    def _around(self, batch: Batch, noise: Noise) -> Surroundings | None:
+        """What the encoder reads around the documents of a batch, in the steps in which it does."""
+        if not self.training or batch.around is None:
+            return None
+        if torch.rand(1, generator=noise.generator).item() >= self.config.surroundings:
+            return None
+        known = batch.around[..., 0] >= 0
+        return Surroundings(self.reader(batch.around.clamp_min(0)), known)
 
     def plan(self, request: PlanRequest) -> Plan:
         states = self._read(self.reader(request.read.tokens), request.read.mask)
@@ -185,6 +242,7 @@ class SSDVAE(EventModel):
             vectors=torch.cat([plan.vectors, new.vectors], dim=1),
             mask=torch.cat([plan.mask, new.mask], dim=1),
             frames=torch.cat([plan.frames, new.frames], dim=1),
+            weights=None if plan.weights is None else torch.cat([plan.weights, sample[:, None]], dim=1),
         )
 
     def transitions(self) -> Float[Tensor, "F F"] | None:
@@ -194,7 +252,7 @@ class SSDVAE(EventModel):
     def _plan_of(self, sample: Float[Tensor, "B M F"]) -> Plan:
         vectors = sample.to(self.frame_embedding.dtype) @ self.frame_embedding
         mask = torch.ones(sample.shape[:2], dtype=torch.bool, device=sample.device)
-        return Plan(vectors, mask, sample.argmax(-1))
+        return Plan(vectors, mask, sample.argmax(-1), weights=sample)
 
     def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
         """From p(w | f) p(f) / q(f | w) with hard chains f ~ q(f | w)."""
@@ -240,7 +298,8 @@ class SSDVAE(EventModel):
 
     @staticmethod
     def _plan(posterior: Posterior, states: _States) -> Plan:
-        return Plan(posterior.memory, posterior.mask, posterior.frame, word_offsets=states.word_offsets)
+        memory, offsets = posterior.memory, states.word_offsets
+        return Plan(memory, posterior.mask, posterior.frame, word_offsets=offsets, weights=posterior.sample)
 
 
 @dataclass(frozen=True)
@@ -248,7 +307,7 @@ class _States:
     """What was read of some events: the states at their words, and what a document vector adds."""
 
     hidden: Float[Tensor, "B T h"]
-    frame_offsets: Float[Tensor, "B F"] | None = None
+    frame_offsets: Float[Tensor, "B 1 F"] | None = None
     word_offsets: Float[Tensor, "B V"] | None = None
 
 

@@ -8,9 +8,11 @@ measured just before each step; both are medians.
 
 from __future__ import annotations
 
+import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -36,18 +38,37 @@ FRAMES_OF_A_HEAD = 3
 
 
 def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
+    """What ``time_steps`` gives; for several lengths of documents, that of each under its number of events.
+
+    Each of several is timed in a process of its own, whose memory has not seen the others.
+    """
+    if len(settings.lengths) == 1:
+        return time_steps(settings)
+    results = {}
+    for events in settings.lengths:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, context) as one:
+            results[str(events)] = one.submit(time_steps, settings.of_length(events)).result()
+    first = results[str(settings.lengths[0])]["train"]
+    for result in results.values():
+        result["train"]["relative_speed"] = _by_machine(result["train"]) / _by_machine(first)
+        result["train"]["relative_memory"] = result["train"]["peak_memory_mb"] / first["peak_memory_mb"]
+    return {"model": settings.model, "events": results}
+
+
+def _by_machine(timed: dict[str, float]) -> float:
+    """Events a second beside how fast the machine was then."""
+    return timed["events_per_second"] / timed["gemm_gflops"]
+
+
+def time_steps(settings: BenchmarkSettings) -> dict[str, Any]:
     """Times of an evaluation batch and of a training step, after one of each that is not counted.
 
     Evaluation comes first, so that the memory of training, which is more, is not counted as its own.
     """
-    accelerator = new_accelerator(settings)
+    accelerator, (events,) = new_accelerator(settings), settings.lengths
     refuse_if_too_large(
-        settings,
-        settings.vocabulary,
-        settings.frames,
-        settings.batch,
-        settings.events,
-        settings.slots,
+        settings, settings.vocabulary, settings.frames, settings.batch, events, settings.slots
     )
     words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(settings.vocabulary - 2))]
     counts = [settings.vocabulary // rank for rank in range(1, settings.vocabulary + 1)]
@@ -74,6 +95,7 @@ def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
         return {
             "seconds": seconds,
             "documents_per_second": documents / seconds,
+            "events_per_second": events * documents / seconds,
             "gflop": flops / 1e9,
             "gemm_gflops": rate,
             "efficiency": flops / 1e9 / seconds / rate,
@@ -83,13 +105,13 @@ def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
     scored = _documents(settings, settings.eval_batch)
     evaluation = timed(
         settings.eval_batch,
-        model.flops(settings.eval_batch, settings.events),
+        model.flops(settings.eval_batch, events),
         _evaluation(model, scored, settings),
     )
     prepared, optimizer = accelerator.prepare(model, new_optimizer(model, settings))
     training = timed(
         settings.batch,
-        TRAINING * model.flops(settings.batch, settings.events, model.training_chains),
+        TRAINING * model.flops(settings.batch, events, model.training_chains),
         train_steps(prepared, optimizer, accelerator, learned, settings, start=0),
     )
     return {
@@ -122,7 +144,8 @@ def gemm_gflops(device: torch.device) -> float:
 def _documents(settings: BenchmarkSettings, count: int) -> Documents:
     """Documents that all have M events, of words as frequent as Zipf's law has it."""
     rng = np.random.default_rng(settings.seed)
-    shape = (count, settings.events)
+    (events,) = settings.lengths
+    shape = (count, events)
     words = (
         settings.vocabulary ** rng.random((*shape, settings.slots)) - 1
     )  # log-uniform: frequency falls as 1/rank
@@ -134,7 +157,7 @@ def _documents(settings: BenchmarkSettings, count: int) -> Documents:
             (7 * words[..., 0].astype(np.int64) + rng.integers(FRAMES_OF_A_HEAD, size=shape))
             % settings.frames
         ).astype(np.int32),
-        lengths=np.full(count, settings.events, dtype=np.int32),
+        lengths=np.full(count, events, dtype=np.int32),
     )
 
 

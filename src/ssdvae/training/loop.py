@@ -118,7 +118,8 @@ def train_steps(
             batches = epoch_batches(len(documents), settings.batch, settings.seed, epoch)
         rows = batches[index]
         part = process_slice(rows, process, processes)
-        batch = collate(documents, rows, observed).part(part).to(accelerator.device)
+        whole = collate(documents, rows, observed, inner.surroundings)
+        batch = whole.part(part).to(accelerator.device)
         noise = Noise(generator(settings.seed, "noise", step), len(rows), part)
         loss = model(batch, noise, step / total)
         # Processes average their gradients; their sum over the whole batch is what one would have.

@@ -21,6 +21,8 @@ from torch import Tensor
 from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.data.batches import mask_frames
 from ssdvae.data.corpus import Corpus, Documents
+from ssdvae.data.events import Event
+from ssdvae.data.lemmas import lemma_numbers
 from ssdvae.data.reading import Reading, left_out
 from ssdvae.data.relations import Relation, read_relations
 from ssdvae.data.vectors import Vectors, read_vectors
@@ -176,22 +178,31 @@ def _relations(settings: TrainSettings) -> Sequence[Relation]:
 
 
 def _lexicon(settings: TrainSettings, corpus: Corpus) -> Tensor | None:
-    """The words and frames of the corpus that a lexicon puts together, by their numbers."""
+    """The heads and frames of the corpus that a lexicon puts together, by their numbers.
+
+    A head is looked up by its lemma, where that is known, and by itself.
+    """
     path = settings.values().get("lexicon")
     if path is None:
         return None
     from ssdvae.extraction.lexicon import read_lexicon  # slow to import
 
-    pairs = [
-        (corpus.vocabulary.word_id(head), corpus.frames.id(frame))
-        for head, frames in read_lexicon(path).frames.items()
-        for frame in frames
-        if head in corpus.vocabulary
-    ]
-    known = [(word, frame) for word, frame in pairs if frame >= 0]
-    if not known:
+    lexicon, documents = read_lexicon(path), corpus.split("train")
+    heads = np.bincount(documents.tokens[documents.in_order(), 0], minlength=len(corpus.vocabulary))
+    pairs, found = [], np.zeros(len(heads), dtype=bool)
+    for word in np.flatnonzero(heads).tolist():
+        form = corpus.vocabulary.name(word)
+        frames = lexicon.candidates(Event(form, lemma=corpus.lemmas.get(form)))
+        known = [number for frame in frames if (number := corpus.frames.id(frame)) >= 0]
+        found[word] = bool(known)
+        pairs += [(word, frame) for frame in known]
+    if not pairs:
         raise UserError(f"{path} has no head and frame that are both known to {corpus.folder}")
-    return torch.tensor(known)
+    log.info(
+        f"{path} has frames of {found.sum():,} of the {np.count_nonzero(heads):,} heads, which are those of "
+        f"{heads[found].sum() / heads.sum():.1%} of the events"
+    )
+    return torch.tensor(pairs)
 
 
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
@@ -261,13 +272,16 @@ class _Training:
             initialize_from_run(self.model, self.settings.init)
             return State(corpus=self.corpus.fingerprint)
         observed = mask_frames(self.documents, self.settings.observe, self.settings.seed)
+        # Each event once, however many windows it is in.
+        events = self.corpus.split("train").first(self.settings.events)
         heads, known = (
-            torch.from_numpy(self.documents.padded(values, padding).astype(np.int64))
-            for values, padding in ((self.documents.tokens[..., 0], 0), (observed, -1))
+            torch.from_numpy(events.padded(values, padding).astype(np.int64))
+            for values, padding in ((events.tokens[..., 0], 0), (observed, -1))
         )
         relations = _relations(self.settings) if self.model.needs_relations else []
         lexicon = _lexicon(self.settings, self.corpus)
-        self.model.initialize_from_data(heads, known, relations, lexicon)
+        lemmas = torch.from_numpy(lemma_numbers(self.corpus.vocabulary.names, self.corpus.lemmas))
+        self.model.initialize_from_data(heads, known, relations, lexicon, lemmas)
         return State(corpus=self.corpus.fingerprint)
 
     def restore(self) -> State:
