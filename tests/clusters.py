@@ -49,9 +49,15 @@ class Machines:
         return Watch(told)
 
 
+def patient(setenv: Callable[[str, str], object]) -> None:
+    """On a busy machine a process may take minutes to start; Ray would begin anew after one."""
+    setenv("RAY_USAGE_STATS_ENABLED", "0")
+    setenv("RAY_worker_register_timeout_seconds", "600")
+
+
 @contextmanager
 def three_machines(setenv: Callable[[str, str], object]) -> Iterator[Machines]:
-    setenv("RAY_USAGE_STATS_ENABLED", "0")
+    patient(setenv)
     machines = Machines()
     try:
         yield machines

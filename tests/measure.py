@@ -22,7 +22,10 @@ def memory(process: psutil.Process) -> tuple[int, int]:
     """Anonymous and resident bytes of a process and its children."""
     own = whole = 0
     for one in [process, *process.children(recursive=True)]:
-        with suppress(psutil.Error, OSError), open(f"/proc/{one.pid}/status", encoding="utf-8") as file:
+        with (
+            suppress(psutil.Error, OSError, KeyError),
+            open(f"/proc/{one.pid}/status", encoding="utf-8") as file,
+        ):
             status = dict(line.split(":", 1) for line in file)
             own += 1024 * int(status["RssAnon"].split()[0])
             whole += 1024 * int(status["VmRSS"].split()[0])

@@ -19,7 +19,7 @@ from ssdvae.extraction.annotate import annotate
 from ssdvae.extraction.extract import CHUNK, extract
 from ssdvae.extraction.lexicon import Lexicon
 from ssdvae.pool import map_in_processes
-from tests.clusters import Machines, three_machines
+from tests.clusters import Machines, patient, three_machines
 from tests.data.test_shards import contents
 from tests.extraction.test_extract import corpus
 
@@ -44,12 +44,13 @@ def cluster() -> Iterator[Machines]:
         yield machines
 
 
-def test_a_cluster_of_this_machine_alone(tmp_path: Path) -> None:
-    """Order, the error of the work as it was raised there, and that it is gone in the end."""
+def test_a_cluster_of_this_machine_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Order, names relative to our folder, the error as it was raised there, and nothing left in the end."""
     import ray
 
+    patient(monkeypatch.setenv)
     (tmp_path / "attempts").mkdir()
-    work = partial(slowly, folder=tmp_path / "attempts")
+    work = partial(slowly, folder=Path(os.path.relpath(tmp_path / "attempts")))
     engine = EngineSettings(engine="ray", jobs=2)
     results = map_in_processes([*range(12), 99, 12], work, engine)
     first = [next(results) for _ in range(12)]

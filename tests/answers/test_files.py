@@ -31,12 +31,11 @@ def run(tmp_path: Path) -> Path:
         Document(f"d{n}", tuple(Event(f"word{1 + (n + m) % 8}", f"word{1 + m}") for m in range(1 + n % 7)))
         for n in range(60)
     ]
-    write_jsonl(tmp_path / "events.jsonl", documents)
+    write_jsonl(tmp_path / "events.jsonl", documents, model.slots)
     for number in range(4):
         (tmp_path / "shards").mkdir(exist_ok=True)
-        write_jsonl(
-            tmp_path / "shards" / f"part-0000{number}.jsonl", documents[15 * number : 15 * number + 15]
-        )
+        part = tmp_path / "shards" / f"part-0000{number}.jsonl"
+        write_jsonl(part, documents[15 * number : 15 * number + 15], model.slots)
     return tmp_path / "run"
 
 
@@ -50,7 +49,9 @@ def test_a_file_has_what_the_model_says(run: Path) -> None:
     assert ssdvae.infer_file(run, source, out, jobs=1, progress=False) == 60
     records = [json.loads(line) for line in out.read_text().splitlines()]
     model = EventModel.read(run)
-    for record, expected in zip(records, infer_documents(model, read_documents(source)), strict=True):
+    for record, expected in zip(
+        records, infer_documents(model, read_documents(source, slots=model.slots)), strict=True
+    ):
         assert record["id"] == expected.id
         assert [event["frame"] for event in record["events"]] == [event.frame for event in expected.events]
         for found, event in zip(record["events"], expected.events, strict=True):
@@ -66,16 +67,17 @@ def test_any_number_of_processes_and_a_model_in_hand_say_the_same(run: Path) -> 
 
 
 def test_shards_are_answered_by_shards(run: Path) -> None:
-    out = run.parent / "answers"
+    out, slots = run.parent / "answers", EventModel.read(run).slots
     assert ssdvae.infer_file(run, run.parent / "shards", out, jobs=1, progress=False) == 60
     assert [path.name for path in sorted(out.iterdir())] == [f"part-0000{n}.jsonl.gz" for n in range(4)]
     for number in range(4):
         lines = gzip.decompress((out / f"part-0000{number}.jsonl.gz").read_bytes()).decode().splitlines()
         assert [json.loads(line)["id"] for line in lines] == [
-            document.id for document in read_documents(run.parent / "shards" / f"part-0000{number}.jsonl")
+            document.id
+            for document in read_documents(run.parent / "shards" / f"part-0000{number}.jsonl", slots=slots)
         ]
     # What was inferred can be read again, by its shards.
-    assert len(list(read_documents(out))) == 60
+    assert len(list(read_documents(out, slots=slots))) == 60
 
 
 def test_it_goes_on_where_it_stopped(run: Path) -> None:

@@ -171,10 +171,16 @@ def test_a_corpus_is_never_overwritten(sources: dict[Split, Path], tmp_path: Pat
         prepare(sources, tmp_path / "out")
 
 
-def test_a_corpus_without_any_frame_is_an_error(tmp_path: Path) -> None:
-    sources = write_splits(tmp_path, train=[document("a", None)], valid=[], test=[])
-    with pytest.raises(UserError, match="no event of the training split has a frame"):
-        prepare(sources, tmp_path / "out")
+def test_a_corpus_without_any_frame_keeps_all_events(tmp_path: Path) -> None:
+    """What labels there are in other splits is not known to training, and no event is left out for it."""
+    rows = {"train": [document("a", None, None)], "valid": [document("b", "F", None)], "test": []}
+    corpus = prepare(write_splits(tmp_path, **rows), tmp_path / "out")
+    assert len(corpus.frames) == 0
+    for split in ("train", "valid"):
+        assert corpus.split(split).frames.tolist() == [-1, -1]
+    sources = write_splits(tmp_path, train=[], valid=[], test=[])
+    with pytest.raises(UserError, match="no documents are left for training; is the file empty"):
+        prepare(sources, tmp_path / "empty")
 
 
 def test_damaged_folders_are_named(sources: dict[Split, Path], tmp_path: Path) -> None:

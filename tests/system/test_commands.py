@@ -186,7 +186,7 @@ MISTAKES = {
     "no such run": ("evaluate nowhere", "cannot read nowhere"),
     "not a run": ("evaluate .", "config.yaml"),
     "a bad line": ("import bad.jsonl --out out.jsonl", "bad.jsonl, line 2"),
-    "an empty file": ("prepare empty.jsonl --out out", "no event of the training split"),
+    "an empty file": ("prepare empty.jsonl --out out", "no documents are left for training"),
     "one split only": ("prepare --train bad.jsonl --out out", "'test'"),
     "nothing to prepare": ("prepare --out out", "--train and --test"),
     "nothing to train": ("train", "--resume"),

@@ -155,6 +155,28 @@ class DocumentVectorSettings(WordPredictionSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FrameFindingSettings(ModelSettings):
+    """Those of the models that may have frames which no label names."""
+
+    topic: ClassVar[str] = "unnamed frames"
+
+    unnamed_frames: int = setting(
+        0,
+        "frames beside those of the corpus that no label names and the model finds by itself",
+        at_least=0,
+        at_most=100_000,
+    )
+    unnamed_start: float = setting(
+        1.0,
+        "fraction of the training in which events that no label covers have the unnamed frames that counting "
+        "gives them; then these are latent",
+        at_least=0,
+        at_most=1,
+        training_only=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class LexiconSettings(ModelSettings):
     """Those of the models that may be told which frames a head can have."""
 
@@ -169,7 +191,9 @@ class LexiconSettings(ModelSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SSDVAESettings(LatentSettings, DocumentVectorSettings, LexiconSettings, OptionalRoleSettings):
+class SSDVAESettings(
+    LatentSettings, DocumentVectorSettings, LexiconSettings, OptionalRoleSettings, FrameFindingSettings
+):
     model: ClassVar[str] = "ssdvae"
     topic: ClassVar[str] = "SSDVAE"
 
@@ -246,6 +270,9 @@ class SSDVAESettings(LatentSettings, DocumentVectorSettings, LexiconSettings, Op
         at_most=1,
     )
 
+    def check_relations(self) -> None:
+        self._require("lexicon", self.lexicon is None or self.preference, "no file without --preference")
+
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModelSettings(WordPredictionSettings):
@@ -286,7 +313,7 @@ class RNNLMRoleSettings(LanguageModelSettings, DocumentVectorSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannerSettings(LanguageModelSettings, LexiconSettings, OptionalRoleSettings):
+class PlannerSettings(LanguageModelSettings, LexiconSettings, OptionalRoleSettings, FrameFindingSettings):
     model: ClassVar[str] = "planner"
     topic: ClassVar[str] = "planner"
 

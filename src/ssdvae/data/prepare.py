@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,8 @@ ROWS = 2**17
 """Documents of a file: what is held in memory while writing.
 
 A file is one record batch, whose numbers stand one after another, so that they can be read where they are."""
+
+log = logging.getLogger(__name__)
 
 COUNTS = [
     "read",
@@ -128,7 +131,11 @@ def prepare(
         hashes = {str(path): sha256(path) for path in source.paths}
         with as_documents(source, temporary / "rows", progress) as given, translate_os_errors(out, "write"):
             settings, passes = given.source.settings, _Passes(given.source, engine, progress)
-            frames, vocabulary, lemmas = _count(passes, settings, ", ".join(hashes))
+            frames, vocabulary, lemmas = _count(passes, settings)
+            if not len(frames) and not settings.keep_frameless:
+                log.info("no event of the training split has a frame: all events are kept, without one")
+                settings = replace(settings, keep_frameless=True)
+                frames, vocabulary, lemmas = _count(passes, settings)
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
             if lemmas:
@@ -136,7 +143,9 @@ def prepare(
             counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
         with translate_os_errors(out, "write"):
             if not counts["train"]["documents"]:
-                raise UserError("no documents are left for training; is --min-events too high?")
+                raise UserError(
+                    "no documents are left for training; is the file empty, or --min-events too high?"
+                )
             items = {split: builder.write(temporary, split) for split, builder in builders.items()}
             write_manifest(
                 temporary,
@@ -187,19 +196,12 @@ class _Counted:
         self.lemmas.update(other.lemmas)
 
 
-def _count(
-    passes: _Passes, settings: PrepareSettings, named: str
-) -> tuple[Inventory, Vocabulary, dict[str, str]]:
+def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocabulary, dict[str, str]]:
     path = passes.source.path("train")
     total = _Counted()
     for part in passes.map_documents(path, "counting", partial(_Counted.of, settings=settings, frames=None)):
         total.add(part)
     frames = Inventory.most_frequent(total.frames, settings.frames)
-    if not len(frames):
-        raise UserError(
-            f"no event of the training split has a frame ({named})\n"
-            "is the file empty? at least some events must have one"
-        )
     if len(total.frames) > len(frames) and not settings.keep_frameless:
         # Events of the other frames are dropped, so that later ones may take their places.
         total = _Counted()

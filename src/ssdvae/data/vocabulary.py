@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,6 +18,9 @@ from ssdvae.records import read_json
 from ssdvae.shapes import check_shape
 
 UNKNOWN = "<unk>"
+
+UNNAMED = "~"
+"""What is shown for a frame without a name begins so."""
 
 
 class _Record(TypedDict):
@@ -46,6 +50,12 @@ class Inventory:
         free = sorted((name for name in counter if name not in fixed), key=lambda n: (-counter[n], n))
         names = [*fixed, *free[: size - len(fixed)]]
         return cls(names, [counter[name] for name in names])
+
+    def with_unnamed(self, count: int) -> Self:
+        """The same and ``count`` more that have no name yet, but a number."""
+        numbers = (f"{UNNAMED}{number}" for number in itertools.count(1))
+        more = list(itertools.islice((name for name in numbers if name not in self), count))
+        return type(self)([*self.names, *more], [*self.counts, *[0] * count])
 
     def __len__(self) -> int:
         return len(self.names)
@@ -98,8 +108,6 @@ class Inventory:
         """What no command could have written."""
         if missing := [name for name in self.fixed if name not in self]:
             raise Malformed(f"no name {missing[0]!r}", "it to be there")
-        if not self.names:
-            raise Malformed("no names", "one at least")
         if negative := [name for name, count in zip(self.names, self.counts, strict=True) if count < 0]:
             raise Malformed(f"a count below 0 of {shorten(negative[0])}", "0 or more")
         for name in self.names:

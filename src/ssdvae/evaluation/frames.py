@@ -36,7 +36,7 @@ class FramePredictions:
         if not sum(len(known) for known, *_ in self._parts):
             return {}
         # Not at the top: it is slow to import, and most measurements go without it.
-        from sklearn.metrics import precision_recall_fscore_support
+        from sklearn.metrics import adjusted_mutual_info_score, precision_recall_fscore_support
 
         known, inferred, confidence = (np.concatenate(column) for column in zip(*self._parts, strict=True))
         precision, recall, f1, _ = precision_recall_fscore_support(
@@ -47,6 +47,7 @@ class FramePredictions:
             "frame_precision": float(precision),
             "frame_recall": float(recall),
             "frame_f1": float(f1),
+            "frame_ami": float(adjusted_mutual_info_score(known, inferred)),
             "frame_ece": calibration_error(confidence, known == inferred),
             "frame_reliability": reliability(confidence, known == inferred),
             "frame_events": len(known),

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
+from numpy.typing import NDArray
 from torch import nn
 
 from ssdvae.config import SLOTS, Slots, TrainSettings
 from ssdvae.data.batches import Noise, collate, epoch_batches, generator, mask_frames, process_slice
+from ssdvae.data.classes import unnamed_classes
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vectors import Vectors
 from ssdvae.data.vocabulary import Inventory, Vocabulary
@@ -54,21 +57,34 @@ def new_model(
     with torch.random.fork_rng():
         # Layers draw their first weights from torch's own generator: the one place where it is used.
         torch.manual_seed(settings.seed)
-        model = model_class(settings.model)(settings.model_settings, vocabulary, frames, slots)
+        every = frames.with_unnamed(settings.values().get("unnamed_frames", 0))
+        model = model_class(settings.model)(settings.model_settings, vocabulary, every, slots)
     if vectors is not None:
         weight = model.word_embedding().weight.data
         weight[torch.from_numpy(vectors.found)] = torch.from_numpy(vectors.matrix[vectors.found])
     return model
 
 
+def with_classes(
+    observed: NDArray[np.int32], documents: Documents, model: EventModel, settings: TrainSettings
+) -> NDArray[np.int32]:
+    """The observed frames and, if a model has unnamed ones, the classes that counting finds for the rest."""
+    unnamed = settings.values().get("unnamed_frames", 0)
+    if not unnamed:
+        return observed
+    named = len(model.frames) - unnamed
+    found = unnamed_classes(documents, observed, len(model.vocabulary), named, unnamed, settings.seed)
+    return np.where(observed >= 0, observed, found).astype(np.int32)
+
+
 def initialize_from_run(model: EventModel, folder: Path) -> None:
     """Give a model the weights of another that has the same words, frames and shape."""
     other = EventModel.read(folder)
     for kind, mine, theirs in (
-        ("words", model.vocabulary, other.vocabulary),
-        ("frames", model.frames, other.frames),
+        ("words", model.vocabulary.names, other.vocabulary.names),
+        ("frames", _named(model), _named(other)),
     ):
-        if mine.names != theirs.names:
+        if mine != theirs:
             raise UserError(
                 f"the {kind} of {folder} are not those of the corpus: training cannot begin with its weights"
             )
@@ -79,6 +95,11 @@ def initialize_from_run(model: EventModel, folder: Path) -> None:
             f"the weights of {folder} do not fit this model\n"
             "give the settings that it was trained with: they are in its config.yaml"
         ) from error
+
+
+def _named(model: EventModel) -> tuple[str, ...]:
+    """The frames of the corpus, without those that a model has made."""
+    return model.frames.names[: len(model.frames) - model.config.values().get("unnamed_frames", 0)]
 
 
 def new_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Optimizer:
@@ -96,11 +117,13 @@ def train_steps(
     documents: Documents,
     settings: TrainSettings,
     start: int,
+    first: NDArray[np.int32] | None = None,
 ) -> Iterator[Step]:
     """Steps ``start + 1``, ``start + 2``, … to the end of the last epoch.
 
     ``model`` and ``optimizer`` are prepared by the accelerator. A step depends on the weights, the optimiser
-    and its number, nothing else: that is what makes a resumed run the same run.
+    and its number, nothing else: that is what makes a resumed run the same run. ``first`` is what is taken
+    for observed while unnamed frames start.
     """
     process, processes = accelerator.process_index, accelerator.num_processes
     per_epoch = steps_per_epoch(documents, settings)
@@ -112,13 +135,15 @@ def train_steps(
     model.train()
     inner: EventModel = accelerator.unwrap_model(model)
     total = settings.epochs * per_epoch
+    guided = 0.0 if first is None else settings.values().get("unnamed_start", 0.0) * total
     for step in range(start, total):
         epoch, index = divmod(step, per_epoch)
         if index == 0 or step == start:
             batches = epoch_batches(len(documents), settings.batch, settings.seed, epoch)
         rows = batches[index]
         part = process_slice(rows, process, processes)
-        whole = collate(documents, rows, observed, inner.surroundings)
+        told = first if step < guided else observed
+        whole = collate(documents, rows, told, inner.surroundings)
         batch = whole.part(part).to(accelerator.device)
         noise = Noise(generator(settings.seed, "noise", step), len(rows), part)
         loss = model(batch, noise, step / total)

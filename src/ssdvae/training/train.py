@@ -16,9 +16,12 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
+from numpy.typing import NDArray
 from torch import Tensor
 
+from ssdvae.answers.naming import name_frames
 from ssdvae.config import EvaluateSettings, TrainSettings
+from ssdvae.config.training import models_with
 from ssdvae.data.batches import mask_frames
 from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.events import Event
@@ -30,6 +33,7 @@ from ssdvae.errors import UserError
 from ssdvae.evaluation.meaning import accuracy_by_head, commonest_observed, doubts
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.files import real_path
+from ssdvae.models import MODELS, model_class
 from ssdvae.progress import SILENT, Advance, Progress, no_advance
 from ssdvae.runs import Run, State, judged_by
 from ssdvae.training.loop import (
@@ -40,6 +44,7 @@ from ssdvae.training.loop import (
     new_optimizer,
     steps_per_epoch,
     train_steps,
+    with_classes,
 )
 from ssdvae.training.signals import Interrupted, Signals
 from ssdvae.training.size import refuse_if_too_large
@@ -177,14 +182,11 @@ def _relations(settings: TrainSettings) -> Sequence[Relation]:
         ) from error
 
 
-def _lexicon(settings: TrainSettings, corpus: Corpus) -> Tensor | None:
-    """The heads and frames of the corpus that a lexicon puts together, by their numbers.
+def _read_lexicon(path: Path, corpus: Corpus) -> tuple[Tensor, str]:
+    """The heads and frames of the corpus that a lexicon puts together, by number; and how many, in words.
 
     A head is looked up by its lemma, where that is known, and by itself.
     """
-    path = settings.values().get("lexicon")
-    if path is None:
-        return None
     from ssdvae.extraction.lexicon import read_lexicon  # slow to import
 
     lexicon, documents = read_lexicon(path), corpus.split("train")
@@ -198,11 +200,24 @@ def _lexicon(settings: TrainSettings, corpus: Corpus) -> Tensor | None:
         pairs += [(word, frame) for frame in known]
     if not pairs:
         raise UserError(f"{path} has no head and frame that are both known to {corpus.folder}")
-    log.info(
+    return torch.tensor(pairs), (
         f"{path} has frames of {found.sum():,} of the {np.count_nonzero(heads):,} heads, which are those of "
         f"{heads[found].sum() / heads.sum():.1%} of the events"
     )
-    return torch.tensor(pairs)
+
+
+def _unnamed_frames(settings: TrainSettings, corpus: Corpus) -> int:
+    """How many frames the model has to find by itself; refused if it has no others, and none of these."""
+    unnamed: int = settings.values().get("unnamed_frames", 0)
+    if len(corpus.frames) + unnamed == 0 and model_class(settings.model).infers_frames:
+        free = [name for name, kind in MODELS.items() if not kind.infers_frames]
+        finding = models_with("unnamed_frames")
+        raise UserError(
+            f"no event of {corpus.folder} has a frame, and {settings.model} has frames\n"
+            f"let it find some by itself: --unnamed-frames 20, for example (--model {' or '.join(finding)}); "
+            f"or train a model without frames: --model {', '.join(free)}"
+        )
+    return unnamed
 
 
 def _with_width(settings: TrainSettings, vectors: Vectors | None) -> TrainSettings:
@@ -241,6 +256,7 @@ class _Training:
         self.valid: Documents = corpus.split("valid").first(reading.measured)
         longest = self.documents.longest
         words, frames, slots = len(corpus.vocabulary), len(corpus.frames), len(corpus.slots)
+        frames += _unnamed_frames(settings, corpus)
         refuse_if_too_large(settings, words, frames, len(self.documents), longest, slots)
         self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors, corpus.slots)
         self.model.reading, self.model.columns = replace(reading, longest=longest), corpus.columns
@@ -271,7 +287,7 @@ class _Training:
         if self.settings.init is not None:
             initialize_from_run(self.model, self.settings.init)
             return State(corpus=self.corpus.fingerprint)
-        observed = mask_frames(self.documents, self.settings.observe, self.settings.seed)
+        observed = self.first_observed
         # Each event once, however many windows it is in.
         events = self.corpus.split("train").first(self.settings.events)
         heads, known = (
@@ -279,7 +295,10 @@ class _Training:
             for values, padding in ((events.tokens[..., 0], 0), (observed, -1))
         )
         relations = _relations(self.settings) if self.model.needs_relations else []
-        lexicon = _lexicon(self.settings, self.corpus)
+        lexicon = None
+        if (path := self.settings.values().get("lexicon")) is not None:
+            lexicon, found = _read_lexicon(path, self.corpus)
+            self.say(found)
         lemmas = torch.from_numpy(lemma_numbers(self.corpus.vocabulary.names, self.corpus.lemmas))
         self.model.initialize_from_data(heads, known, relations, lexicon, lemmas)
         return State(corpus=self.corpus.fingerprint)
@@ -319,6 +338,7 @@ class _Training:
             self.documents,
             self.settings,
             state.step,
+            self.first_observed,
         )
         task = self.progress.task("step", self.last_step, status=STATUS, done=state.step)
         with Signals() as signals, task as self.advance:
@@ -406,9 +426,17 @@ class _Training:
         # All of them look, so that all of them stop.
         check_finite(self.model.state_dict(), f"the run cannot go on after step {state.step}")
         if best and self.accelerator.is_main_process:
+            if self.settings.values().get("unnamed_frames"):
+                name_frames(self.model, self.documents, len(self.corpus.frames))
             self.model.save(self.run.folder, record)
         if state.stale >= self.settings.patience:
             self.say(f"no improvement in {state.stale} validations: stopping")
+
+    @cached_property
+    def first_observed(self) -> NDArray[np.int32]:
+        """The frames that are observed and, while unnamed ones start, the classes of the other events."""
+        observed = mask_frames(self.documents, self.settings.observe, self.settings.seed)
+        return with_classes(observed, self.documents, self.model, self.settings)
 
     @cached_property
     def by_head(self) -> float | None:

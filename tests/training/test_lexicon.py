@@ -1,0 +1,83 @@
+"""What is known of heads before training: frames have their names, though no event is labelled."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ssdvae.config import PrepareSettings, TrainSettings
+from ssdvae.data.batches import collate
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.prepare import prepare
+from ssdvae.errors import UserError
+from ssdvae.models.base import EventModel
+from ssdvae.training.train import train
+
+FRAMES = {"give": "Giving", "take": "Taking", "go": "Motion"}
+FORMS = {"gave": "give", "given": "give", "took": "take", "went": "go", "go": "go", "xyz": None}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    folder, rng = tmp_path_factory.mktemp("lexicon"), np.random.default_rng(1)
+    with (folder / "events.jsonl").open("w") as file:
+        for number in range(120):
+            events = []
+            for form in rng.choice(list(FORMS), size=4):
+                lemma = FORMS[form]
+                frame = FRAMES[lemma] if lemma else str(rng.choice(list(FRAMES.values())))
+                known = {"lemma": lemma} if lemma else {}
+                events.append({"verb": str(form), "obj": f"o{rng.integers(9)}", "frame": frame, **known})
+            file.write(json.dumps({"id": str(number), "events": events}) + "\n")
+    (folder / "lexicon.json").write_text(
+        json.dumps({k: [v] for k, v in FRAMES.items()} | {"run": ["Motion"]})
+    )
+    return prepare(folder / "events.jsonl", folder / "corpus", PrepareSettings(cloze_items=0))
+
+
+def settings(corpus: Corpus, **given: object) -> TrainSettings:
+    small = {"hidden": 8, "embedding": 8, "layers": 1, "role_embedding": 2, "epochs": 1, "batch": 30}
+    lexicon = corpus.folder.parent / "lexicon.json"
+    return TrainSettings.chosen({"recipe": "guided", "observe": 0.0, "lexicon": lexicon, **small, **given})
+
+
+def test_frames_have_their_names_without_a_labelled_event(
+    corpus: Corpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        run = train(corpus, tmp_path / "run", settings(corpus))
+    assert "has frames of 5 of the 6 heads" in caplog.text
+    model, documents = EventModel.read(run.folder), corpus.split("train")
+    batch = collate(documents, np.arange(len(documents)))
+    beliefs = model.infer(batch)
+    assert beliefs is not None
+    listed = batch.tokens[..., 0] != corpus.vocabulary.word_id("xyz")
+    right = beliefs.value == batch.frames
+    assert right[listed].float().mean() > 0.95
+    assert right[~listed].float().mean() < 0.6
+
+
+def test_the_planner_has_the_same_lexicon(corpus: Corpus, tmp_path: Path) -> None:
+    run = train(corpus, tmp_path / "run", settings(corpus, model="planner"))
+    model, documents = EventModel.read(run.folder), corpus.split("train")
+    batch = collate(documents, np.arange(len(documents)))
+    beliefs = model.infer(batch)
+    assert beliefs is not None
+    listed = batch.tokens[..., 0] != corpus.vocabulary.word_id("xyz")
+    assert (beliefs.value == batch.frames)[listed].float().mean() > 0.95
+
+
+def test_a_lexicon_of_other_heads_is_refused(corpus: Corpus, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text('{"sing": ["Giving"]}')
+    with pytest.raises(UserError, match="no head and frame that are both known"):
+        train(corpus, tmp_path / "run", settings(corpus, lexicon=other))
+
+
+def test_a_lexicon_that_nothing_reads_is_refused() -> None:
+    with pytest.raises(UserError, match="--lexicon"):
+        TrainSettings.chosen({"recipe": "paper", "lexicon": Path("lexicon.json")})
