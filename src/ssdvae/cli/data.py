@@ -293,8 +293,7 @@ COMMANDS = (
         prepare,
         (
             "ssdvae prepare events.jsonl --out corpus --preset tiny",
-            "ssdvae prepare tickets.csv --case ticket --time when --head action --arguments agent,product "
-            "--label stage --out tickets",
+            "ssdvae prepare tickets.csv --case ticket --head action --label stage --out log",
         ),
     ),
     Command(

@@ -55,13 +55,13 @@ def as_documents(source: Source, folder: Path, progress: Progress) -> Iterator[G
     """
     train = source.path("train")
     columns = asked_columns(source.settings, train, source.format)
-    kept = source.settings.keep_frameless
-    settings = replace(source.settings, keep_frameless=columns is not None if kept is None else kept)
-    source = replace(source, settings=settings)
     if columns is None:
         yield Given(source)
         return
-    settings = replace(settings, slots=",".join(columns.slots))
+    kept = source.settings.keep_frameless
+    settings = replace(
+        source.settings, slots=",".join(columns.slots), keep_frameless=True if kept is None else kept
+    )
     folder.mkdir()
     try:
         files: dict[Path, Path] = {}

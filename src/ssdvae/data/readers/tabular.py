@@ -94,6 +94,8 @@ def _places(path: Path, names: Sequence[str], columns: Columns, needed: Sequence
                 break
     if any(meaning not in places for meaning in needed):
         hint = f"the columns may be: {', '.join(columns)}; all but {' and '.join(needed)} may be left out"
+        if "document" in needed:
+            hint += "\nor say what yours are: --case, --head, --arguments, --time, --label (docs/logs.md)"
         found = f"the columns {', '.join(names[:20])}" if names else "no columns"
         raise DataError(path, None, shorten_text(found), f"the columns {' and '.join(needed)}", hint)
     return places
