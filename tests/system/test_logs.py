@@ -104,7 +104,7 @@ def test_new_tables_are_binned_as_the_old_one(place: Path) -> None:
     assert edges != quantile_edges(sorted(everything.items()), 800, 4)
     assert main(["train", "corpus", "--out", "run", "--epochs", "1", "--preset", "tiny"]) == 0
     Path("new.csv").write_text("amount,act,case\n-5,a1,x\n1e6,a2,x\n,a3,x\n")
-    assert main(["infer", "run", "new.csv", "--out", "new.jsonl"]) == 0
+    assert main(["infer", "new.csv", "--run", "run", "--out", "new.jsonl"]) == 0
     [record] = [json.loads(line) for line in Path("new.jsonl").read_text().splitlines()]
     shown = [event["amount"] for event in record["events"]]
     assert shown == [f"amount:<{edges[0]:g}", f"amount:≥{edges[-1]:g}", None]
