@@ -22,6 +22,7 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError
 from ssdvae.files import atomic_write, sha256, translate_os_errors
 from ssdvae.models.card import model_card
+from ssdvae.models.typical import TYPICAL, Typical
 from ssdvae.records import read_json
 from ssdvae.shapes import check_shape
 from ssdvae.weights import check_finite, load_weights, put_into, save_weights
@@ -40,6 +41,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
     frames: Inventory
     slots: Slots
     reading: Reading
+    typical: Typical | None
 
     def generate_model_card(
         self, *args: Any, scores: dict[str, Any] | None = None, **kwargs: Any
@@ -68,6 +70,8 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         # The weights come last, and vouch for the others.
         digests = {name: sha256(save_directory / name) for name in FILES if name.endswith(".json")}
         save_weights(save_directory / "model.safetensors", self.state_dict(), digests)
+        if self.typical is not None:
+            self.typical.write(save_directory)
 
     @classmethod
     def _from_pretrained(
@@ -91,7 +95,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
                     force_download=force_download,
                     local_files_only=local_files_only,
                     token=token,
-                    allow_patterns=list(FILES),
+                    allow_patterns=[*FILES, TYPICAL],
                 )
             )
         return cls.read(folder)
@@ -145,5 +149,6 @@ def read_model(folder: Path) -> EventModel:
     vocabulary, frames = Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json")
     model = model_class(settings.model)(settings, vocabulary, frames, slots)
     model.reading = reading
+    model.typical = Typical.read(folder)
     put_into(model, tensors, weights, "the weights of this model")
     return model.eval()

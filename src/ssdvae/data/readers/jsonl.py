@@ -28,6 +28,24 @@ def read_jsonl(path: Path, report: Report, slots: Slots = SLOTS) -> Iterator[Doc
     return parse_lines(path, byte_lines(path), report, slots)
 
 
+def read_with_holes(path: Path, report: Report, slots: Slots, hole: str) -> Iterator[Document]:
+    """The same, where ``null`` among the events of a document stands for one whose head is ``hole``."""
+    for number, text in filled_lines(path, report):
+        try:
+            yield parse_line(path, number, _marked(text, slots, hole), slots)
+        except DataError as error:
+            report(error)
+
+
+def _marked(text: str, slots: Slots, hole: str) -> str:
+    try:
+        record = json.loads(text)
+        events = record["events"]
+        return json.dumps({**record, "events": [{slots[0]: hole} if e is None else e for e in events]})
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return text  # what is wrong with it is told when it is parsed
+
+
 def parse_lines(
     path: Path, lines: Iterable[tuple[int, bytes]], report: Report, slots: Slots = SLOTS
 ) -> Iterator[Document]:
