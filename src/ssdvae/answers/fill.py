@@ -10,7 +10,7 @@ probability of a document is its bound, or an estimate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +101,15 @@ def missing_slots(event: Event, slots: int) -> tuple[int, ...]:
     if event.words == (HOLE,):
         return tuple(range(slots))
     return tuple(slot for slot, word in enumerate(event.words) if word == HOLE)
+
+
+def with_holes(document: Any) -> Any:
+    """A document as people give it, with an event that is all hole in the place of each None."""
+    if isinstance(document, Mapping) and isinstance(document.get("events"), list | tuple):
+        return {**document, "events": with_holes(document["events"])}
+    if isinstance(document, list | tuple):
+        return [Event(HOLE) if event is None else event for event in document]
+    return document
 
 
 def fill_documents(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ssdvae.answers.fill import HOLE
+from ssdvae.answers.fill import HOLE, with_holes
 from ssdvae.api.signatures import AnyPath
 from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
 from ssdvae.data.readers import Skipped, guess_format, read_documents
@@ -50,15 +50,6 @@ def given_documents(
 def _converted(given: Iterable[Any], slots: Slots, holes: bool) -> Iterator[Document]:
     for number, document in enumerate(given, start=1):
         try:
-            yield to_document(_marked(document) if holes else document, str(number), slots)
+            yield to_document(with_holes(document) if holes else document, str(number), slots)
         except Malformed as error:
             raise UserError(f"document {number}: {error}") from error
-
-
-def _marked(document: Any) -> Any:
-    """The same with an event in the place of each None."""
-    if isinstance(document, Mapping) and isinstance(document.get("events"), list | tuple):
-        return {**document, "events": _marked(document["events"])}
-    if isinstance(document, list | tuple):
-        return [Event(HOLE) if event is None else event for event in document]
-    return document

@@ -12,6 +12,7 @@ from ssdvae.analysis import explain as explaining
 from ssdvae.answers import generate as generation
 from ssdvae.answers import infer as inference
 from ssdvae.answers.files import answer_files
+from ssdvae.api.asking import scoring_model
 from ssdvae.api.data import json_lines, lines_or_shards, paths
 from ssdvae.api.given import Documents, given_documents, given_events
 from ssdvae.api.signatures import AnyPath, with_settings
@@ -225,5 +226,5 @@ def explore(
     if file is not None:
         check_exists(file)
     folders = paths(runs) or [default_model()]
-    models = [(folder_of(folder) or folder, as_model(folder)) for folder in folders]
+    models = [(folder_of(folder) or folder, scoring_model(folder, True)) for folder in folders]
     server.serve(server.explored(models, file, chosen), chosen)
