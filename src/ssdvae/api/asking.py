@@ -21,6 +21,7 @@ from ssdvae.data.events import AnyEvent, Document
 from ssdvae.data.readers import Skipped
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
+from ssdvae.models.packaged import default_model
 from ssdvae.progress import SILENT, Progress, resolve, track
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ Found = TypeVar("Found")
 
 @with_settings(NextSettings)
 def next_events(
-    run: EventModel | AnyPath,
+    run: EventModel | AnyPath | None,
     documents: Documents,
     *,
     given: Mapping[str, str] | None = None,
@@ -57,7 +58,7 @@ def next_events(
 
 @with_settings(ScoreSettings)
 def score(
-    run: EventModel | AnyPath,
+    run: EventModel | AnyPath | None,
     documents: Documents,
     *,
     format: str | None = None,
@@ -80,7 +81,7 @@ def score(
 
 @with_settings(NextSettings)
 def unusual(
-    run: EventModel | AnyPath,
+    run: EventModel | AnyPath | None,
     documents: Documents,
     most: int = 10,
     *,
@@ -103,7 +104,7 @@ def unusual(
 
 @with_settings(FillSettings)
 def fill(
-    run: EventModel | AnyPath,
+    run: EventModel | AnyPath | None,
     documents: Documents,
     *,
     format: str | None = None,
@@ -124,7 +125,7 @@ def fill(
 
 @with_settings(EmbedSettings)
 def embed(
-    run: EventModel | AnyPath,
+    run: EventModel | AnyPath | None,
     documents: Documents,
     *,
     format: str | None = None,
@@ -145,7 +146,7 @@ def embed(
 
 @with_settings(SimilarSettings)
 def similar(
-    run: EventModel | AnyPath,
+    run: EventModel | AnyPath | None,
     events: AnyEvent | Sequence[AnyEvent],
     among: Documents,
     *,
@@ -179,8 +180,9 @@ def to_dataframe(answers: Iterable[table.Answer]) -> pandas.DataFrame:
     return table.to_dataframe(answers)
 
 
-def scoring_model(run: EventModel | AnyPath, progress: bool | Progress) -> EventModel:
+def scoring_model(run: EventModel | AnyPath | None, progress: bool | Progress) -> EventModel:
     """A model that knows what is usual, if its run or its folder can tell."""
+    run = default_model() if run is None else run
     model = as_model(run)
     if model.typical is not None or isinstance(run, EventModel) or model.decoder is None:
         return model
@@ -212,6 +214,6 @@ def _read(
 ) -> Iterator[Document]:
     skipped = Skipped() if skip_bad else None
     shown = resolve(progress) if isinstance(documents, str | Path) else SILENT
-    yield from track(shown, given_documents(documents, format, skipped, model.slots, holes), label)
+    yield from track(shown, given_documents(documents, format, skipped, model, holes), label)
     if skipped is not None:
         log.info(str(skipped))

@@ -15,6 +15,7 @@ from ssdvae.data.readers.jsonl import read_with_holes
 from ssdvae.data.readers.typed import read_typed
 from ssdvae.errors import Malformed, UserError, shorten
 from ssdvae.files import stop_at_first_error
+from ssdvae.models.base import EventModel
 
 Documents = AnyPath | IO[str] | IO[bytes] | AnyDocument | Iterable[AnyDocument]
 """A file, an open file of typed events, one document, or some of them."""
@@ -30,21 +31,21 @@ def given_events(given: AnyEvent | Sequence[AnyEvent], slots: Slots) -> list[Eve
 
 
 def given_documents(
-    given: Documents, format: str | None, skipped: Skipped | None, slots: Slots, holes: bool = False
+    given: Documents, format: str | None, skipped: Skipped | None, model: EventModel, holes: bool = False
 ) -> Iterator[Document]:
     """Documents one after another; with ``holes``, ``null`` among the events is one that is missing."""
     if isinstance(given, str | Path):
         if holes and (format or guess_format(given)) == "jsonl":
             report = stop_at_first_error if skipped is None else skipped
-            return read_with_holes(Path(given), report, slots, HOLE)
-        return read_documents(given, format, skipped, slots)
+            return read_with_holes(Path(given), report, model.slots, HOLE)
+        return read_documents(given, format, skipped, model.slots, model.columns)
     if isinstance(given, io.TextIOBase | io.BufferedIOBase):
-        return read_typed(given, slots=slots)
+        return read_typed(given, slots=model.slots)
     if isinstance(given, Document | Mapping):
         given = [given]
     if not isinstance(given, Iterable):
         raise UserError(f"found {shorten(given)} as documents, expected a file or some documents")
-    return _converted(given, slots, holes)
+    return _converted(given, model.slots, holes)
 
 
 def _converted(given: Iterable[Any], slots: Slots, holes: bool) -> Iterator[Document]:

@@ -80,7 +80,7 @@ def _groups(where: str, corpus: Corpus, ids: Sequence[str]) -> list[str | None]:
 
 @with_settings(InferSettings)
 def infer(
-    run: EventModel | AnyPath,
+    run: EventModel | AnyPath | None,
     documents: Documents,
     *,
     format: str | None = None,
@@ -102,14 +102,14 @@ def infer(
     skipped = Skipped() if skip_bad else None
     shown = resolve(progress) if isinstance(documents, str | Path) else SILENT
     model = as_model(run)
-    read = track(shown, given_documents(documents, format, skipped, model.slots), "inferring")
+    read = track(shown, given_documents(documents, format, skipped, model), "inferring")
     inferred = inference.infer_documents(model, read, **chosen.to_dict())
     return inferred if skipped is None else _and_say(inferred, skipped)
 
 
 @with_settings(InferSettings, StreamSettings)
 def infer_file(
-    run: EventModel | AnyPath,
+    run: EventModel | AnyPath | None,
     documents: Documents,
     out: AnyPath,
     *,
@@ -151,7 +151,7 @@ def infer_file(
 
 @with_settings(GenerateSettings)
 def generate(
-    run: EventModel | AnyPath,
+    run: EventModel | AnyPath | None,
     seed_events: AnyEvent | Sequence[AnyEvent] = (),
     frames: Sequence[str | None] = (),
     **settings: Any,
@@ -171,7 +171,7 @@ def generate(
     )
 
 
-def unknown_words(run: EventModel | AnyPath, events: AnyEvent | Sequence[AnyEvent]) -> list[str]:
+def unknown_words(run: EventModel | AnyPath | None, events: AnyEvent | Sequence[AnyEvent]) -> list[str]:
     """The words of some events that are not in the vocabulary of a model, each once.
 
     >>> ssdvae.unknown_words("runs/first", ["arrested police xyzzy"])

@@ -48,7 +48,10 @@ TYPED = (
 def _run_flags(parser: Parser, json_help: str) -> TakesArguments:
     files = parser.add_argument_group("input, model and output")
     files.add_argument(
-        "--run", required=True, type=Path, help="run folder, or the name of a model on the Hugging Face Hub"
+        "--run",
+        type=Path,
+        default=None,
+        help="run folder, or the name of a model; by default the model that comes with the package",
     )
     files.add_argument("--json", action="store_true", help=json_help)
     return files

@@ -30,7 +30,9 @@ class Command:
         if self.data_first is None or asks_help or any(w.split("=")[0] == "--run" for w in words):
             return
         folders = [word for word in words if (Path(word) / "config.json").is_file()]
-        form = self.data_first.replace("RUN", folders[0]) if folders else self.data_first
+        if not folders:  # the model that comes with the package answers
+            return
+        form = self.data_first.replace("RUN", folders[0])
         raise UserError(f"the data come first, and the model is named by --run\nssdvae {self.name} {form}")
 
     def parser(self, argv: Sequence[str]) -> Parser:

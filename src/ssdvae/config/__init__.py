@@ -23,6 +23,7 @@ from ssdvae.config.asking import (
 from ssdvae.config.data import (
     SPLITS,
     AnnotateSettings,
+    ColumnSettings,
     EngineSettings,
     ExtractSettings,
     PrepareSettings,
@@ -69,6 +70,7 @@ __all__ = [
     "BenchmarkSettings",
     "Bounds",
     "ClassifierSettings",
+    "ColumnSettings",
     "Counts",
     "EmbedSettings",
     "EngineSettings",

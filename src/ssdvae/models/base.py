@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ssdvae.config import SLOTS, ModelSettings, Slots
 from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.columns import Columns
 from ssdvae.data.reading import Reading
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
@@ -105,6 +106,7 @@ class EventModel(nn.Module, SavedModel):
         self.frames = frames
         self.slots = slots
         self.reading = Reading()
+        self.columns: Columns | None = None  # of the table or log that it was trained on
         self.typical = None
         self.reader = WordReader(len(vocabulary), config.word_width, len(slots), config.role_width)
 

@@ -17,6 +17,7 @@ from torch import nn
 from ssdvae.config import SLOTS, ModelSettings, Slots
 from ssdvae.config.formats import read_model_settings, versioned
 from ssdvae.config.slots import checked_slots
+from ssdvae.data.columns import Columns
 from ssdvae.data.reading import Reading
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError
@@ -40,6 +41,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
     vocabulary: Vocabulary
     frames: Inventory
     slots: Slots
+    columns: Columns | None
     reading: Reading
     typical: Typical | None
 
@@ -64,6 +66,8 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         with atomic_write(save_directory / "config.json") as path:
             values = versioned(self.config.to_publish())
             values |= {"reading": asdict(self.reading), "slots": self.slots}
+            if self.columns is not None:
+                values["columns"] = self.columns.to_record()
             path.write_text(json.dumps(values, indent=2) + "\n")
         self.vocabulary.save(save_directory / "vocab.json")
         self.frames.save(save_directory / "frames.json")
@@ -122,6 +126,10 @@ def _slots(names: object) -> Slots:
     return checked_slots(names)
 
 
+def _columns(record: object) -> Columns | None:
+    return None if record is None else Columns.from_record(record)
+
+
 def read_model(folder: Path) -> EventModel:
     """The model in a folder, whichever it is."""
     from ssdvae.models import model_class  # the table of models needs this module first
@@ -143,12 +151,15 @@ def read_model(folder: Path) -> EventModel:
     try:
         reading = _part("reading", Reading.from_record, values.pop("reading", {}), path)
         slots = _part("slots", _slots, values.pop("slots", list(SLOTS)), path)
+        columns = _part("columns", _columns, values.pop("columns", None), path)
+        if columns is not None and columns.slots != slots:
+            raise DataError(path, None, "other slots than those of its columns", ", ".join(columns.slots))
         settings = read_model_settings(values)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     vocabulary, frames = Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json")
     model = model_class(settings.model)(settings, vocabulary, frames, slots)
-    model.reading = reading
+    model.reading, model.columns = reading, columns
     model.typical = Typical.read(folder)
     put_into(model, tensors, weights, "the weights of this model")
     return model.eval()

@@ -262,7 +262,7 @@ class _Training:
         frames += _unnamed_frames(settings, corpus)
         refuse_if_too_large(settings, words, frames, len(self.documents), longest, slots)
         self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors, corpus.slots)
-        self.model.reading = replace(reading, longest=longest)
+        self.model.reading, self.model.columns = replace(reading, longest=longest), corpus.columns
         self._say_what_is_read(whole, reading)
         self.optimizer = new_optimizer(self.model, settings)
         self.prepared, self.prepared_optimizer = accelerator.prepare(self.model, self.optimizer)
