@@ -50,7 +50,8 @@ class Machines:
 
 
 def patient(setenv: Callable[[str, str], object]) -> None:
-    """On a busy machine a process may take minutes to start; Ray would begin anew after one."""
+    """On a busy machine a process may take minutes to start, the more so as Ray lets others go before it."""
+    setenv("RAY_worker_niceness", "0")
     setenv("RAY_USAGE_STATS_ENABLED", "0")
     setenv("RAY_worker_register_timeout_seconds", "600")
 

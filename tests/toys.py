@@ -72,9 +72,11 @@ def toy_batch(
     return Batch(tokens, gold, gold.masked_fill(~seen, -1), mask)
 
 
-def toy_documents(lengths: list[int], frames: int = FRAMES, labelled: float = 0.7) -> Documents:
+def toy_documents(
+    lengths: list[int], frames: int = FRAMES, labelled: float = 0.7, slots: int = SLOTS
+) -> Documents:
     """A split of a corpus, in which some events have no frame."""
-    batch = toy_batch(lengths, frames=frames, observe=labelled)
+    batch = toy_batch(lengths, frames=frames, observe=labelled, slots=slots)
     ids = pa.chunked_array([[f"d{i}" for i in range(len(lengths))]])
     parts = (batch.tokens, batch.observed, torch.tensor(lengths))
     return Documents.of_padded(ids, *(part.numpy().astype(np.int32) for part in parts))

@@ -44,8 +44,10 @@ def joined(engine: EngineSettings) -> Iterator[Any]:
         return
     mine: dict[str, Any] = {"address": engine.address}
     if engine.address is None:
-        # Nobody is told of a cluster that lives for one command.
+        # Nobody is told of a cluster that lives for one command, and its processes give way to others as
+        # much as the command does, and no more.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_worker_niceness", "0")
         size = {"num_cpus": engine.jobs or cores(), "object_store_memory": STORE}
         mine = {"address": "local", "include_dashboard": False, **size}
     try:

@@ -165,6 +165,16 @@ def byte_lines(path: AnyPath, archives: bool = False) -> Iterator[tuple[int, byt
         yield from lines_of(file, path)
 
 
+def byte_chunks(path: AnyPath, size: int = 2**16) -> Iterator[bytes]:
+    """A file piece by piece, unpacked where its name ends in .gz."""
+    with translate_os_errors(path, "read"), open_bytes(path) as file:
+        try:
+            while chunk := file.read(size):
+                yield chunk
+        except DAMAGE as error:
+            raise _damaged(path, None, error) from error
+
+
 def lines_of(file: HasLines, path: AnyPath, limit: Limit = LINE) -> Iterator[tuple[int, bytes]]:
     """The same of a file that is open; ``path`` is its name in messages."""
     number, most = 0, limit.bytes

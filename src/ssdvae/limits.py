@@ -58,6 +58,10 @@ WHOLE = Limit("SSDVAE_MAX_WHOLE", 64 * 2**20)
 """What is read as a whole: a JSON file, a text, a file in an archive, a parsed document."""
 
 
+SORTED = Limit("SSDVAE_SORT_MEMORY", 512 * 2**20)
+"""The rows of a table, while they are put in order; the rest of them waits on disk."""
+
+
 def shown(count: float) -> str:
     """A number of bytes for a reader."""
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
@@ -88,10 +92,14 @@ class Held:
 
     def add(self, piece: str) -> str:
         """One more line of it, which is given back."""
-        self.size += len(piece) + PIECE
+        self.add_size(len(piece) + PIECE)
+        return piece
+
+    def add_size(self, size: int) -> None:
+        """So much more of it."""
+        self.size += size
         if self.size > self.most:
             raise self.limit.error(self.path, self.line, self.what)
-        return piece
 
 
 def read_whole(

@@ -27,6 +27,8 @@ class Bin(TypedDict):
 NESTED: dict[str, Any] = {
     "ppl_bound_by_samples": dict[str, float | None] | None,
     "frame_reliability": list[Bin] | None,
+    "next_head_reliability": list[Bin] | None,
+    "next_frame_reliability": list[Bin] | None,
     "frame_confusions": list[dict[str, Any]] | None,
 }
 """Figures that are no numbers. All others are, or null where a number is not finite."""

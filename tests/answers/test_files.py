@@ -92,7 +92,7 @@ def test_it_goes_on_where_it_stopped(run: Path) -> None:
 
 
 def test_what_is_for_files_is_refused_without_one(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["infer", str(run), str(run.parent / "events.jsonl"), "--jobs", "2"]) == 2
+    assert main(["infer", str(run.parent / "events.jsonl"), "--run", str(run), "--jobs", "2"]) == 2
     assert "--jobs goes with --out" in capsys.readouterr().err
 
 

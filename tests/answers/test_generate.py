@@ -13,7 +13,7 @@ import torch
 
 from ssdvae.answers.decoding import nucleus
 from ssdvae.answers.generate import Script, generate
-from ssdvae.answers.infer import infer_documents, to_batch
+from ssdvae.answers.infer import infer_documents
 from ssdvae.config import GenerateSettings
 from ssdvae.data.batches import Noise
 from ssdvae.data.events import MISSING, SLOTS, Document, Event
@@ -21,6 +21,7 @@ from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
 from ssdvae.models.base import EventModel
+from ssdvae.models.inputs import to_batch
 from ssdvae.models.latent import most_likely
 from ssdvae.models.plan import PlanRequest
 from tests.answers.test_decoding import fits

@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ssdvae.answers.infer import LOOKED_AT, InferredDocument, infer_documents, to_batch, unknown_words
+from ssdvae.answers.infer import LOOKED_AT, InferredDocument, infer_documents, unknown_words
 from ssdvae.data.batches import Batch, collate
 from ssdvae.data.events import Document, Event, Origin, document_from_record, event_from_text
 from ssdvae.data.readers.typed import read_typed
@@ -23,6 +23,7 @@ from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError
 from ssdvae.models import MODELS
 from ssdvae.models.base import Beliefs
+from ssdvae.models.inputs import to_batch
 from tests.toys import named_documents, toy_documents, toy_model, toy_ssdvae
 
 LENGTHS = [3, 1, 0, 4, 60, 2, 0, 7]
@@ -33,8 +34,12 @@ def close(first: InferredDocument, second: InferredDocument) -> None:
     for mine, other in zip(first.events, second.events, strict=True):
         for name in (field.name for field in dataclasses.fields(mine)):
             expected = getattr(other, name)
-            if name in ("probability", "runner_up_probability", "attention"):
+            if name == "attention":
                 assert getattr(mine, name) == pytest.approx(expected, abs=1e-9)
+            elif name == "frames":
+                assert [frame.name for frame in mine.frames] == [frame.name for frame in other.frames]
+                chances = [frame.probability for frame in other.frames]
+                assert [frame.probability for frame in mine.frames] == pytest.approx(chances, abs=1e-9)
             else:
                 assert getattr(mine, name) == expected
 
@@ -43,11 +48,11 @@ def close(first: InferredDocument, second: InferredDocument) -> None:
 def test_a_stream_gives_what_one_by_one_gives(batch: int) -> None:
     model = toy_ssdvae()
     documents = named_documents(toy_documents(LENGTHS), model)
-    together = list(infer_documents(model, documents, batch=batch))
+    together = list(infer_documents(model, documents, batch=batch, top=2, attention=True))
     assert [document.id for document in together] == [document.id for document in documents]
     assert [len(document.events) for document in together] == LENGTHS
     for document, found in zip(documents, together, strict=True):
-        (alone,) = infer_documents(model, [document])
+        (alone,) = infer_documents(model, [document], top=2, attention=True)
         close(found, alone)
 
 
@@ -56,13 +61,15 @@ def test_what_is_inferred_is_what_the_model_believes() -> None:
     split = toy_documents([4, 2, 3])
     beliefs = model.infer(collate(split, np.arange(3)))
     assert beliefs.attention is not None
-    for row, document in enumerate(infer_documents(model, named_documents(split, model))):
+    for row, document in enumerate(
+        infer_documents(model, named_documents(split, model), top=2, attention=True)
+    ):
         for m, event in enumerate(document.events):
             q = beliefs.log_q[row, m].exp().tolist()
             ordered = sorted(range(len(q)), key=lambda f: -q[f])
-            assert (event.frame, event.runner_up) == tuple(model.frames.name(f) for f in ordered[:2])
-            inclusion_probabilities = (event.probability, event.runner_up_probability)
-            assert inclusion_probabilities == pytest.approx([q[f] for f in ordered[:2]])
+            assert [frame.name for frame in event.frames] == [model.frames.name(f) for f in ordered[:2]]
+            chances = [frame.probability for frame in event.frames]
+            assert chances == pytest.approx([q[f] for f in ordered[:2]])
             assert event.attention == pytest.approx(
                 beliefs.attention[row, m, : 4 * len(document.events)].tolist()
             )
@@ -107,22 +114,23 @@ def test_observed_frames_become_likelier() -> None:
     documents = named_documents(toy_documents([1] * 30, labelled=1), model)
     for document in documents:
         (event,) = document.events
-        unlikely = next(iter(infer_documents(model, [document]))).events[0].runner_up
+        unlikely = next(iter(infer_documents(model, [document], top=2))).events[0].frames[1].name
         told = [Document("a", (event.changed(frame=unlikely),))]
         (free,), (steered,) = (
-            list(infer_documents(model, told, observe_frames=observe)) for observe in (False, True)
+            list(infer_documents(model, told, observe_frames=observe, top=2)) for observe in (False, True)
         )
         before, after = free.events[0], steered.events[0]
         assert (before.observed, after.observed) == (None, unlikely)
-        chance = after.probability if after.frame == unlikely else after.runner_up_probability
-        assert chance > before.runner_up_probability
+        chance = next(frame.probability for frame in after.frames if frame.name == unlikely)
+        assert chance > before.frames[1].probability
 
 
 def test_frames_that_are_only_compared_with_change_nothing() -> None:
     model = toy_ssdvae()
     documents = named_documents(toy_documents([3, 2], labelled=1), model)
     bare = [Document(d.id, tuple(event.changed(frame=None) for event in d.events)) for d in documents]
-    for with_frame, without in zip(*(infer_documents(model, d) for d in (documents, bare)), strict=True):
+    both = (infer_documents(model, d, attention=True) for d in (documents, bare))
+    for with_frame, without in zip(*both, strict=True):
         assert [e.attention for e in with_frame.events] == [e.attention for e in without.events]
 
 
@@ -146,8 +154,8 @@ def test_words_are_folded_as_those_of_the_model_are() -> None:
 
 def test_a_model_with_one_frame_has_no_runner_up() -> None:
     model = toy_model(frames=1)
-    (document,) = infer_documents(model, [Document("a", (Event("word1"),))])
-    assert (document.events[0].frame, document.events[0].runner_up) == ("Frame0", None)
+    (document,) = infer_documents(model, [Document("a", (Event("word1"),))], top=2)
+    assert [frame.name for frame in document.events[0].frames] == ["Frame0"]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -201,7 +209,7 @@ def test_memory_and_output_of_a_long_document_are_linear_in_its_events() -> None
         split = toy_documents([events, 5])
         batch = collate(split, np.arange(2))
         with torch.no_grad(), LargestTensor() as seen:  # type: ignore[no-untyped-call]
-            long, short = infer_documents(model, named_documents(split, model))
+            long, short = infer_documents(model, named_documents(split, model), attention=True)
         largest.append(seen.size)
         sizes.append(len(json.dumps(long.to_record())))
         assert all(event.attention is None for event in long.events)
@@ -228,7 +236,7 @@ class LargestTensor(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def test_attention_is_told_up_to_a_length() -> None:
     model = toy_ssdvae()
     for events in (LOOKED_AT, LOOKED_AT + 1):
-        (found,) = infer_documents(model, named_documents(toy_documents([events]), model))
+        (found,) = infer_documents(model, named_documents(toy_documents([events]), model), attention=True)
         assert all((event.attention is None) == (events > LOOKED_AT) for event in found.events)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ssdvae import api
+from ssdvae.api.asking import scoring_model
 from ssdvae.app.server import bind, explored, make_server
 from ssdvae.config import ExploreSettings
 from tests.report.conftest import runs as runs
@@ -60,7 +60,7 @@ def serving(folders: list[Path], documents: Path | None = None, **settings: Any)
     chosen = ExploreSettings(port=0, **settings)
     with bind(chosen) as listening:
         port = listening.getsockname()[1]
-        models = explored([(folder, api.load(folder)) for folder in folders], documents, chosen)
+        models = explored([(folder, scoring_model(folder, False)) for folder in folders], documents, chosen)
         server = make_server(models, chosen, port)
         listening.listen(128)
         thread = threading.Thread(target=server.run, args=([listening],))

@@ -64,6 +64,7 @@ def test_what_is_typed_is_answered_at_once_and_kept_in_the_address(open_view: Op
     # The address alone shows the same.
     again = open_view(urlsplit(page.url)._replace(scheme="", netloc="").geturl())
     assert again.locator(".answer .frame").all_inner_texts() == shown
+    expect(page.locator(".surprise")).to_have_count(2)
     # Edited in place; one goes, the other stays.
     boxes.first.fill("met ann")
     expect(page.locator(".words").first).to_contain_text("met")
@@ -114,7 +115,15 @@ def test_a_frame_shows_where_it_looked(open_view: Open) -> None:
 def test_a_script_is_built_from_suggestions(open_view: Open) -> None:
     page = open_view("/next")
     page.locator("[name=e]").first.fill("chased ann dog")
-    taken = page.locator(".suggested a").first
+    events = page.get_by_role("region", name="Events").locator("a")
+    expect(events.first).to_be_visible()
+    # A frame that is chosen stays in the address, and only what goes with it is suggested.
+    page.get_by_role("region", name="Frames").locator("a").nth(1).click()
+    expect(page.locator("[name=pin]")).not_to_have_value("")
+    expect(page.get_by_role("region", name="Frames")).to_have_count(0)
+    page.locator("[name=pin]").fill("")
+    expect(page.get_by_role("region", name="Frames")).to_be_visible()
+    taken = events.first
     expect(taken).to_be_visible()
     text = taken.inner_text()
     taken.focus()
@@ -156,6 +165,10 @@ def test_documents_are_found_by_frame_and_words(open_view: Open) -> None:
     page.get_by_role("searchbox", name="Words").fill("nobody")
     expect(page.locator("#found")).to_have_text("No document has all of that.")
     page.get_by_role("searchbox", name="Words").fill("")
+    first = page.locator(".document .name").first
+    before = first.inner_text()
+    page.get_by_role("checkbox").check()
+    expect(first).not_to_have_text(before)
     page.get_by_role("link", name="Open it in Read").first.click()
     expect(page.locator(".answer .frame")).to_have_count(5)
 

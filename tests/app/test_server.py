@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from pathlib import Path
@@ -16,11 +18,27 @@ from hypothesis import strategies as st
 
 import ssdvae
 from ssdvae import api
+from ssdvae.app.explorer import BEAM, SAMPLES
 from ssdvae.cli.main import main
+from ssdvae.records import to_json
 from tests.app.conftest import Served, serving
 from tests.report.conftest import FRAME, WORD
 
 EVENTS = ["chased ann dog", "caught bob", "tried eve cat"]
+
+
+def assert_close(mine: Any, theirs: Any) -> None:
+    """Equal but for the last digits: a batch may be summed in another order."""
+    if isinstance(mine, dict):
+        assert mine.keys() == theirs.keys()
+        for key in mine:
+            assert_close(mine[key], theirs[key])
+    elif isinstance(mine, list):
+        assert len(mine) == len(theirs)
+        for a, b in zip(mine, theirs, strict=True):
+            assert_close(a, b)
+    else:
+        assert mine == (pytest.approx(theirs, abs=1e-3) if isinstance(mine, float) else theirs)
 
 
 def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]) -> None:
@@ -31,6 +49,21 @@ def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]
         assert [e["frame"] for e in mine["events"]] == [e["frame"] for e in theirs["events"]]
         for a, b in zip(mine["events"], theirs["events"], strict=True):
             assert a["probability"] == pytest.approx(b["probability"], abs=1e-5)
+    body = {"documents": documents}
+    asked_of: tuple[tuple[str, Iterable[Any]], ...] = (
+        ("score", api.score(runs[0], documents)),
+        ("embed", api.embed(runs[0], documents)),
+        ("next", api.next_events(runs[0], documents, beam=BEAM, samples=SAMPLES)),
+        ("fill", api.fill(runs[0], documents)),
+    )
+    for operation, answers in asked_of:
+        found = served.ask(f"/api/{operation}", body).json["documents"]
+        assert_close(found, [json.loads(to_json(one.to_record())) for one in answers])
+    given = {"documents": [EVENTS[:1]], "given": {"frame": "Trial", "verb": "tried"}, "top": 3}
+    (told,) = served.ask("/api/next", given).json["documents"]
+    assert {event["verb"] for event in told["events"]} == {"tried"}
+    (filled,) = served.ask("/api/fill", {"documents": [[EVENTS[0], None, "tried ?"]]}).json["documents"]
+    assert [hole["event"] for hole in filled["holes"]] == [2, 3]
     asked = {"events": EVENTS[:1], "length": 2, "scripts": 2}
     scripts = served.ask("/api/generate", asked).json["scripts"]
     written = api.generate(runs[0], EVENTS[:1], events=2, scripts=2)
@@ -226,6 +259,8 @@ def test_documents_of_a_file_or_none(runs: list[Path], tmp_path: Path) -> None:
         found = named.ask("/api/documents?words=zoe").json
         assert [document["id"] for document in found["documents"]] == ["mine"]
         assert str(tmp_path) not in named.ask("/documents").text
+        found = named.ask("/api/documents?unusual=1").json
+        assert found["found"] == 1
         # The second model infers no frames, which is said.
         assert "infers no frames" in named.ask("/documents?run=rnnlm").text
 

@@ -12,6 +12,7 @@ import pytest
 
 from ssdvae import api
 from ssdvae.answers.infer import InferredDocument, InferredEvent
+from ssdvae.answers.ranked import Candidate
 from ssdvae.cli.main import main
 from ssdvae.config import ReportSettings
 from ssdvae.data.events import Event
@@ -82,9 +83,8 @@ def test_what_was_found_comes_first(page: Path, runs: list[Path], tmp_path: Path
 
 
 def test_every_event_of_a_long_document_is_there() -> None:
-    events = tuple(
-        InferredEvent(Event(f"verb{n}"), None, "Frame", 0.5, "Other", 0.4, None) for n in range(100)
-    )
+    frames = (Candidate("Frame", 0.5), Candidate("Other", 0.4))
+    events = tuple(InferredEvent(Event(f"verb{n}"), None, frames) for n in range(100))
     shown = reading(InferredDocument("long", events, 0))
     assert [f"verb{n}" for n in range(100)] == re.findall(r"verb\d+", shown)
     assert f"and {100 - OPEN} more events" in shown

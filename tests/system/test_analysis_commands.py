@@ -15,7 +15,7 @@ from ssdvae.cli.main import main
 from tests.system.mistakes import assert_is_a_message
 
 TINY = ["--hidden=8", "--embedding=8", "--layers=1", "--epochs=1", "--batch=50"]
-SEED = ["--seed-event", "arrested police suspect in"]
+SEED = ["arrested police suspect in"]
 
 
 @pytest.fixture(scope="module")
@@ -58,14 +58,17 @@ def test_explain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_infer_a_file(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["infer", folder / "ssdvae", folder / "events.jsonl"]
+    words = ["infer", folder / "events.jsonl", "--run", folder / "ssdvae"]
     found = records(answer(capsys, *words, "--json"))
     given = records((folder / "events.jsonl").read_text())
     assert [record["id"] for record in found] == [record["id"] for record in given]
     for mine, other in zip(found, given, strict=True):
         assert [event["gold"] for event in mine["events"]] == [event["frame"] for event in other["events"]]
         assert {event["observed"] for event in mine["events"]} == {None}
-        assert {len(event["attention"]) for event in mine["events"]} == {4 * len(mine["events"])}
+        assert not any("attention" in event or "alternatives" in event for event in mine["events"])
+    more = records(answer(capsys, *words, "--json", "--attention", "--top", "3"))[0]
+    assert {len(event["attention"]) for event in more["events"]} == {4 * len(more["events"])}
+    assert {len(event["alternatives"]) for event in more["events"]} == {2}
     told = records(answer(capsys, *words, "--json", "--observe-frames"))
     assert any(event["observed"] for record in told for event in record["events"])
     assert answer(capsys, *words, "--out", tmp_path / "f.jsonl.gz") == ""
@@ -73,7 +76,7 @@ def test_infer_a_file(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert given[0]["id"] in answer(capsys, *words)
     # What was inferred can be read again, as documents with these frames.
     (tmp_path / "f.jsonl").write_text("".join(json.dumps(record) + "\n" for record in found))
-    again = records(answer(capsys, "infer", folder / "ssdvae", tmp_path / "f.jsonl", "--json"))
+    again = records(answer(capsys, "infer", tmp_path / "f.jsonl", "--run", folder / "ssdvae", "--json"))
     assert [e["gold"] for r in again for e in r["events"]] == [e["frame"] for r in found for e in r["events"]]
 
 
@@ -86,7 +89,7 @@ def test_typed_events_that_are_not_utf8_are_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     type_in(monkeypatch, b"met she\nm\xe9t she\n")
-    assert main(["infer", str(folder / "ssdvae")]) == 2
+    assert main(["infer", "--run", str(folder / "ssdvae")]) == 2
     assert "standard input, line 2: found the byte 0xe9" in capsys.readouterr().err
 
 
@@ -95,20 +98,20 @@ def test_infer_what_is_typed(
 ) -> None:
     typed = "arrested police suspect in\nXyzzy - - None\n\nmet she\n"
     type_in(monkeypatch, typed)
-    first, second = records(answer(capsys, "infer", folder / "ssdvae", "--json"))
+    first, second = records(answer(capsys, "infer", "--run", folder / "ssdvae", "--json"))
     assert [event["verb"] for event in first["events"]] == ["arrested", "Xyzzy"]
     assert first["events"][1]["obj"] is None
     assert first["unknown_words"] >= 1
     assert len(second["events"]) == 1
     type_in(monkeypatch, typed)
-    assert main(["infer", str(folder / "ssdvae")]) == 0
+    assert main(["infer", "--run", str(folder / "ssdvae")]) == 0
     said = capsys.readouterr()
     assert "arrested police suspect in" in said.out
     assert "not in the vocabulary" in said.err
 
 
 def test_generate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["generate", folder / "ssdvae", *SEED, "met xyzzy", "--scripts", "3", "--events", "2"]
+    words = ["generate", *SEED, "met xyzzy", "--run", folder / "ssdvae", "--scripts", "3", "--events", "2"]
     (record,) = records(answer(capsys, *words, "--json", "--frames", "_,Arrest"))
     assert record["unknown_words"] == ["xyzzy"]
     assert len(record["scripts"]) == 3
@@ -121,7 +124,7 @@ def test_generate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         shown = answer(capsys, *words, "--method", method, "--no-repeat", "--distinct-roles")
         assert "met xyzzy" in shown
         assert "script 1, log p" in shown
-    plain = answer(capsys, "generate", folder / "rnnlm", *SEED)
+    plain = answer(capsys, "generate", *SEED, "--run", folder / "rnnlm")
     assert "inferred" not in plain
 
 
@@ -131,7 +134,7 @@ def test_the_same_in_python(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert scripts == ssdvae.generate(
         model, [ssdvae.Event("arrested", "police", "suspect", "in")], scripts=2, events=1
     )
-    words = ["generate", folder / "ssdvae", *SEED, "--scripts", "2", "--events", "1", "--json"]
+    words = ["generate", *SEED, "--run", folder / "ssdvae", "--scripts", "2", "--events", "1", "--json"]
     (record,) = records(answer(capsys, *words))
     assert record["scripts"] == [script.to_record() for script in scripts]
     inferred = list(ssdvae.infer(model, folder / "events.jsonl"))
@@ -195,18 +198,25 @@ def test_a_wrong_seed_event_is_a_clear_error(folder: Path) -> None:
 
 
 MISTAKES = {
-    "an unknown frame": ("generate RUN --seed-event met --frames arest", "did you mean Arrest"),
-    "too many words": ("generate RUN --seed-event a,b,c,d,e", "expected verb subj obj mod"),
-    "too many frames": ("generate RUN --seed-event met --frames _,_ --events 1", "2 frames for the 1 events"),
-    "frames without a seed": ("generate RUN --frames Arrest", "there is none"),
-    "no temperature": ("generate RUN --seed-event met --temperature 0", "--temperature"),
-    "frames for a model without": ("generate PLAIN --seed-event met --frames Arrest", "no frames"),
+    "an unknown frame": ("generate met --run RUN --frames arest", "did you mean Arrest"),
+    "too many words": ("generate a,b,c,d,e --run RUN", "expected verb subj obj mod"),
+    "too many frames": ("generate met --run RUN --frames _,_ --events 1", "2 frames for the 1 events"),
+    "frames without a seed": ("generate --run RUN --frames Arrest", "there is none"),
+    "no temperature": ("generate met --run RUN --temperature 0", "--temperature"),
+    "frames for a model without": ("generate met --run PLAIN --frames Arrest", "no frames"),
     "an unknown word": ("explain RUN --words arestd", "no word 'arestd'"),
     "an unknown frame to explain": ("explain RUN --frames Arest", "did you mean Arrest"),
     "a model without frames": ("explain PLAIN", "no frames to look at"),
-    "no frames to infer": ("infer PLAIN EVENTS --json", "no frames to look at"),
-    "no such file": ("infer RUN nowhere.jsonl", "nowhere.jsonl"),
-    "an odd name": ("infer RUN EVENTS --out f.csv", ".jsonl"),
+    "no frames to infer": ("infer EVENTS --run PLAIN --json", "no frames to look at"),
+    "no such file": ("infer nowhere.jsonl --run RUN", "nowhere.jsonl"),
+    "an odd name": ("infer EVENTS --run RUN --out f.csv", ".jsonl"),
+    "the old order": ("infer RUN EVENTS", "the data come first, and the model is named by --run"),
+    "the old order of scripts": ("generate RUN --seed-event met", "ssdvae generate EVENT … --run"),
+    "nothing given": ("next met --run RUN --given Arrest", "expected NAME=VALUE"),
+    "no such slot": ("next met --run RUN --given object=him", "no slot 'object'; there are: frame, verb"),
+    "an odd table": ("score EVENTS --run PLAIN --out f.csv", ".parquet"),
+    "no number of events": ("score EVENTS --run PLAIN --top 0", "expected at least 1"),
+    "nothing to compare with": ("similar met --run RUN --among nowhere.jsonl", "nowhere.jsonl"),
 }
 
 

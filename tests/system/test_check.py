@@ -125,7 +125,7 @@ def test_the_limit_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
         ["scores", "LOOP"],
         ["report", "LOOP", "--out", "OUT"],
         ["check", "LOOP"],
-        ["generate", "RUN", "--events", "1000000000"],
+        ["generate", "--run", "RUN", "--events", "1000000000"],
         ["benchmark", "--vocabulary", "1000000000"],
         ["evaluate", "RUN", "--eval-seed", str(10**30)],
     ],

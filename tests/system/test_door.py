@@ -32,15 +32,18 @@ RENAMED = {
     ("prepare", "valid"): "sources",
     ("prepare", "test"): "sources",
     ("infer", "file"): "documents",
-    ("generate", "seed_event"): "seed_events",
+    ("next", "events"): "documents",
+    ("score", "file"): "documents",
+    ("fill", "file"): "documents",
+    ("embed", "file"): "documents",
 }
-# What another function does: `train --resume RUN` and `infer --out FILE`.
-ELSEWHERE = {
-    ("train", "resume"): "resume",
-    ("explain", "swap"): "swap",
-    ("infer", "out"): "infer_file",
-    ("data", "action"): "public_sets",
-} | {("infer", name): "infer_file" for name in config.StreamSettings.names()}
+# What another function does: `train --resume RUN`, `infer --out FILE`, `score --top N`.
+ELSEWHERE = (
+    {("train", "resume"): "resume", ("infer", "out"): "infer_file", ("score", "top"): "unusual"}
+    | {("data", "action"): "public_sets", ("explain", "swap"): "swap"}
+    | {("infer", name): "infer_file" for name in config.StreamSettings.names()}
+    | {(name, "out"): "write_answers" for name in ("next", "score", "fill", "embed", "similar")}
+)
 
 
 def parameters(name: str) -> dict[str, inspect.Parameter]:
@@ -83,6 +86,11 @@ def test_the_signature_is_made_of_the_settings() -> None:
         "explain": config.ExplainSettings,
         "infer": config.InferSettings,
         "generate": config.GenerateSettings,
+        "next_events": config.NextSettings,
+        "score": config.ScoreSettings,
+        "fill": config.FillSettings,
+        "embed": config.EmbedSettings,
+        "similar": config.SimilarSettings,
         "write_report": config.ReportSettings,
         "explore": config.ExploreSettings,
         "reproduce": config.ReproduceSettings,
@@ -107,7 +115,7 @@ def test_a_new_setting_is_a_new_argument() -> None:
     def function(run: str, **settings: Any) -> None:
         """Does nothing."""
 
-    assert str(inspect.signature(function)).startswith("(run: 'str', *, observe_frames: bool = False, batch")
+    assert str(inspect.signature(function)).startswith("(run: 'str', *, observe_frames: bool = False, top")
 
 
 def test_the_api_is_found_by_looking() -> None:

@@ -15,7 +15,19 @@ from ssdvae.cli.main import COMMANDS, main
 EXAMPLE = Path(ssdvae.__file__).parent / "extraction" / "example"
 ORDER = [
     *("world", "tickets", "extract", "annotate", "import", "prepare", "train", "evaluate", "scores"),
-    *("explain", "infer", "generate", "report", "check", "benchmark"),
+    *(
+        "explain",
+        "infer",
+        "next",
+        "score",
+        "fill",
+        "embed",
+        "similar",
+        "generate",
+        "report",
+        "check",
+        "benchmark",
+    ),
 ]
 # Hours, or minutes: their flags are looked at, and tests of their own run them in small.
 TOO_LONG = {"demo", "explore", "reproduce"}

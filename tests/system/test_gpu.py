@@ -18,11 +18,11 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from ssdvae import api
-from ssdvae.answers.infer import to_batch
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import write_jsonl
 from ssdvae.models.base import fastest_device
+from ssdvae.models.inputs import to_batch
 from ssdvae.storyworld.world import World
 from tests.fake_cuda import CUDA, WrongDevice, fake_cuda
 from tests.models.test_base import VARIANTS, variant_id

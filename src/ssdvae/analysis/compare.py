@@ -16,13 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ssdvae.errors import UserError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Array = NDArray[np.float64]
 Kind = Literal["frame", "transition", "word"]
@@ -79,6 +81,8 @@ class _Tested:
 
     def __init__(self, features: Features) -> None:
         x, n = features.counts, features.sizes
+        from scipy.sparse import csr_array  # slow to import, and most of what explains needs none
+
         self.features, self.transposed = features, csr_array(x.T)
         total, size = np.asarray(x.sum(0)).ravel(), n.sum()
         self.total, self.size, self.rate = total, size, total / max(size, 1)

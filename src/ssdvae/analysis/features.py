@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ssdvae.analysis.compare import Features, Kind
 from ssdvae.data.batches import Batch
@@ -63,6 +62,8 @@ class FeatureCounts:
         column = np.cumsum(kept) - 1
         here = kept[place]
         ones = np.ones(int(here.sum()))
+        from scipy.sparse import csr_array  # slow to import, and most of what explains needs none
+
         table = csr_array(
             (ones, (documents[here], column[place[here]])), shape=(self.documents, int(kept.sum()))
         )

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +46,14 @@ def answer_files(
 
     ``about`` says what the answers depend on beside the model and the documents.
     """
-    slots = (_loaded(model) if isinstance(model, Path) else model).slots
+    digest = _fingerprint(model)
+    loaded = _loaded(model, digest) if isinstance(model, Path) else model
     return stream(
-        document_files(source, format, slots),
-        _Answering(model, answer),
+        document_files(source, format, loaded.slots, loaded.columns),
+        _Answering(model, digest, answer),
         out,
         settings,
-        about={**about, "format": format, "model": _fingerprint(model)},
+        about={**about, "format": format, "model": digest},
         chunk=CHUNK,
         skip_bad=skip_bad,
         progress=progress,
@@ -66,10 +67,11 @@ class _Answering:
     """The work of one process; a model that is named by its folder is loaded there, once."""
 
     model: EventModel | Path
+    digest: str
     answer: Answer
 
     def __call__(self, tasks: Sequence[Task]) -> Chunk:
-        model = _loaded(self.model) if isinstance(self.model, Path) else self.model
+        model = _loaded(self.model, self.digest) if isinstance(self.model, Path) else self.model
         documents, errors = [], []
         for _, found in tasks:
             try:
@@ -83,8 +85,9 @@ class _Answering:
         return Chunk(len(tasks), lines, {"documents": len(lines), "events": events}, tuple(errors))
 
 
-@cache
-def _loaded(folder: Path) -> EventModel:
+@lru_cache(1)
+def _loaded(folder: Path, digest: str) -> EventModel:
+    """The model in a folder, read once; by its fingerprint, since another may come to be there."""
     return EventModel.read(folder).on_fastest_device()
 
 

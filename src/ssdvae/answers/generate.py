@@ -16,13 +16,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ssdvae.answers.decoding import Choose, forbidden, sampling, searching
-from ssdvae.answers.infer import infer_documents, to_batch
+from ssdvae.answers.infer import infer_documents
 from ssdvae.config import GenerateSettings
 from ssdvae.data.batches import Batch, Noise, generator, in_order
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel, refuse_nan
 from ssdvae.models.decoder import DecoderState
+from ssdvae.models.inputs import to_batch
 from ssdvae.models.latent import Sampler, categorical, most_likely
 from ssdvae.models.plan import Plan, PlanRequest
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ssdvae.api.exchange import dataset_files, is_dataset
 from ssdvae.api.signatures import AnyPath, with_settings
-from ssdvae.config import AnnotateSettings, EngineSettings, ExtractSettings, PrepareSettings, Split
+from ssdvae.config import (
+    AnnotateSettings,
+    ColumnSettings,
+    EngineSettings,
+    ExtractSettings,
+    PrepareSettings,
+    Split,
+)
 from ssdvae.data import prepare as preparing
 from ssdvae.data.corpus import Corpus
+from ssdvae.data.events import Document
 from ssdvae.data.readers import Skipped, read_documents, write_jsonl
 from ssdvae.data.sets import SETS, PublicSet, get_sets
+from ssdvae.data.tables import asked_columns
 from ssdvae.errors import UserError
 from ssdvae.extraction import annotate as annotating
 from ssdvae.extraction import extract as extracting
@@ -49,29 +58,31 @@ def tickets(
 
     >>> ssdvae.tickets("tickets.csv", known=0.3)
 
-    A table (.csv), or documents (.jsonl) with the action as verb, the agent as subject, the product as object
-    and the channel as modifier. The same seed gives the same tickets, whatever part of the stages is
-    ``known``: with 1, the file says how it was.
+    A table (.csv), a log (.xes), or documents (.jsonl) with the action as verb, the agent as subject, the
+    product as object and the channel as modifier. The same seed gives the same tickets, whatever part of the
+    stages is ``known``: with 1, the file says how it was.
     """
     if documents < 1:
         raise UserError(f"--documents: found {documents}, expected at least 1")
     if not 0 <= known <= 1:
         raise UserError(f"--known: found {known}, expected a number from 0 to 1")
-    if str(out).endswith(".csv"):
+    if str(out).endswith((".csv", ".csv.gz", ".xes", ".xes.gz")):
         drawn = track(resolve(progress), made_tickets(documents, seed, known), "writing", documents)
         return write_tickets(Path(out), drawn)
     events = track(resolve(progress), ticket_documents(documents, seed, known), "writing", documents)
     return write_jsonl(json_lines(out), events)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Imported:
     """What an import did."""
 
-    documents: int
-    skipped: Skipped | None  # what was bad; None if the first bad line would have stopped it
+    documents: int = 0
+    one_event: int = 0  # documents that have no more
+    skipped: Skipped | None = None  # what was bad; None if the first bad line would have stopped it
 
 
+@with_settings(ColumnSettings)
 def import_documents(
     sources: AnyPath | Sequence[AnyPath],
     out: AnyPath,
@@ -80,22 +91,30 @@ def import_documents(
     slots: str = PrepareSettings().slots,
     skip_bad: bool = False,
     progress: bool | Progress = True,
+    **settings: Any,
 ) -> Imported:
-    """Turn files of events (JSON lines, CSV, Parquet, the authors' text) into one file of JSON lines.
+    """Turn files of events (JSON lines, tables, logs, the authors' text) into one file of JSON lines.
 
     >>> ssdvae.import_documents("mine.csv", "mine.jsonl")
+    >>> ssdvae.import_documents("log.csv", "log.jsonl", case="ticket", time="when", head="action")
 
-    ``format`` is jsonl, csv, parquet or official; by default the name of each file tells. ``slots`` are the
-    names of the slots of an event, with commas between. With ``skip_bad``, malformed lines are counted
-    instead of being an error.
+    ``format`` is jsonl, csv, parquet, official or xes; by default the name of each file tells. ``slots`` are
+    the names of the slots of an event, with commas between; those of a table are called as its columns. With
+    ``skip_bad``, malformed lines are counted instead of being an error.
     """
-    names = PrepareSettings(slots=slots).slot_names
-    skipped = Skipped() if skip_bad else None
-    documents = (
-        document for path in paths(sources) for document in read_documents(path, format, skipped, names)
-    )
-    read = track(resolve(progress), documents, "reading")
-    return Imported(write_jsonl(json_lines(out), read, names), skipped)
+    files, out, chosen = paths(sources), json_lines(out), ColumnSettings.exactly(settings)
+    columns = asked_columns(chosen, files[0], format) if files else None
+    names = PrepareSettings(slots=slots).slot_names if columns is None else columns.slots
+    done = Imported(skipped=Skipped() if skip_bad else None)
+
+    def documents() -> Iterator[Document]:
+        for path in files:
+            for document in read_documents(path, format, done.skipped, names, columns, asked=True):
+                done.one_event += len(document.events) == 1
+                yield document
+
+    done.documents = write_jsonl(out, track(resolve(progress), documents(), "reading"), names)
+    return done
 
 
 @with_settings(ExtractSettings)
@@ -184,7 +203,7 @@ def prepare(
     >>> corpus = ssdvae.prepare("events.jsonl", "corpus", preset="tiny", events=5)
 
     ``preset`` is a named size (tiny, small, paper), which gives other defaults to the settings. ``format`` is
-    jsonl, csv, parquet or official; by default the name of each file tells. With ``skip_bad``, malformed
+    jsonl, csv, parquet, official or xes; by default the name of each file tells. With ``skip_bad``, malformed
     lines are counted instead of being an error. A folder of shards may stand for a file. Many processes share
     the work on JSON lines and on shards; in a script, call it under ``if __name__ == "__main__"``, or with
     ``jobs=1``.

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ssdvae.analysis import explain as explaining
 from ssdvae.analysis import swap as swapping
 from ssdvae.answers import generate as generation
 from ssdvae.answers import infer as inference
 from ssdvae.answers.files import answer_files
+from ssdvae.api.asking import scoring_model
 from ssdvae.api.data import json_lines, lines_or_shards, paths
+from ssdvae.api.given import Documents, given_documents, given_events
 from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.api.training import as_model, corpus_of, folder_of
 from ssdvae.config import (
@@ -28,12 +29,11 @@ from ssdvae.config import (
     StreamSettings,
 )
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
+from ssdvae.data.events import AnyEvent
 from ssdvae.data.groups import groups_of_sources, read_groups
-from ssdvae.data.readers import Skipped, read_documents
+from ssdvae.data.readers import Skipped
 from ssdvae.data.readers.jsonl import write_records
-from ssdvae.data.readers.typed import read_typed
-from ssdvae.errors import Malformed, UserError, not_installed, shorten
+from ssdvae.errors import not_installed
 from ssdvae.evaluation.measure import flat, measure
 from ssdvae.files import check_exists
 from ssdvae.models.base import EventModel
@@ -43,9 +43,6 @@ from ssdvae.progress import SILENT, Progress, resolve, track
 from ssdvae.report import page
 
 log = logging.getLogger("ssdvae.api")
-
-Documents = AnyPath | IO[str] | IO[bytes] | AnyDocument | Iterable[AnyDocument]
-"""A file, an open file of typed events, one document, or some of them."""
 
 
 @with_settings(ExplainSettings)
@@ -114,7 +111,7 @@ SWAP_FIGURES = ("ppl", "cloze_nll", "cloze_pmi")
 
 @with_settings(InferSettings)
 def infer(
-    run: EventModel | AnyPath,
+    run: EventModel | AnyPath | None,
     documents: Documents,
     *,
     format: str | None = None,
@@ -136,14 +133,14 @@ def infer(
     skipped = Skipped() if skip_bad else None
     shown = resolve(progress) if isinstance(documents, str | Path) else SILENT
     model = as_model(run)
-    read = track(shown, _documents(documents, format, skipped, model.slots), "inferring")
+    read = track(shown, given_documents(documents, format, skipped, model), "inferring")
     inferred = inference.infer_documents(model, read, **chosen.to_dict())
     return inferred if skipped is None else _and_say(inferred, skipped)
 
 
 @with_settings(InferSettings, StreamSettings)
 def infer_file(
-    run: EventModel | AnyPath,
+    run: EventModel | AnyPath | None,
     documents: Documents,
     out: AnyPath,
     *,
@@ -185,7 +182,7 @@ def infer_file(
 
 @with_settings(GenerateSettings)
 def generate(
-    run: EventModel | AnyPath,
+    run: EventModel | AnyPath | None,
     seed_events: AnyEvent | Sequence[AnyEvent] = (),
     frames: Sequence[str | None] = (),
     **settings: Any,
@@ -200,16 +197,18 @@ def generate(
     """
     chosen = GenerateSettings.exactly(settings)
     model = as_model(run)
-    return generation.generate(model, chosen, seed_events=_events(seed_events, model.slots), frames=frames)
+    return generation.generate(
+        model, chosen, seed_events=given_events(seed_events, model.slots), frames=frames
+    )
 
 
-def unknown_words(run: EventModel | AnyPath, events: AnyEvent | Sequence[AnyEvent]) -> list[str]:
+def unknown_words(run: EventModel | AnyPath | None, events: AnyEvent | Sequence[AnyEvent]) -> list[str]:
     """The words of some events that are not in the vocabulary of a model, each once.
 
     >>> ssdvae.unknown_words("runs/first", ["arrested police xyzzy"])
     """
     model = as_model(run)
-    return inference.unknown_words(model, _events(events, model.slots))
+    return inference.unknown_words(model, given_events(events, model.slots))
 
 
 @with_settings(ReportSettings)
@@ -228,36 +227,6 @@ def write_report(
     with resolve(progress).task("looking at runs", len(folders)) as advance:
         published = published_figures() if chosen.paper else None
         return page.write_report(folders, Path(out), chosen, advance, published)
-
-
-def _events(given: AnyEvent | Sequence[AnyEvent], slots: Slots) -> list[Event]:
-    some = [given] if isinstance(given, str | Event | Mapping) else given
-    try:
-        return [to_event(event, slots) for event in some]
-    except Malformed as error:
-        raise UserError(f"a seed event: {error}") from error
-
-
-def _documents(
-    given: Documents, format: str | None, skipped: Skipped | None, slots: Slots
-) -> Iterator[Document]:
-    if isinstance(given, str | Path):
-        return read_documents(given, format, skipped, slots)
-    if isinstance(given, io.TextIOBase | io.BufferedIOBase):
-        return read_typed(given, slots=slots)
-    if isinstance(given, Document | Mapping):
-        given = [given]
-    if not isinstance(given, Iterable):
-        raise UserError(f"found {shorten(given)} as documents, expected a file or some documents")
-    return _converted(given, slots)
-
-
-def _converted(given: Iterable[Any], slots: Slots) -> Iterator[Document]:
-    for number, document in enumerate(given, start=1):
-        try:
-            yield to_document(document, str(number), slots)
-        except Malformed as error:
-            raise UserError(f"document {number}: {error}") from error
 
 
 def _and_say(
@@ -288,5 +257,5 @@ def explore(
     if file is not None:
         check_exists(file)
     folders = paths(runs) or [default_model()]
-    models = [(folder_of(folder) or folder, as_model(folder)) for folder in folders]
+    models = [(folder_of(folder) or folder, scoring_model(folder, True)) for folder in folders]
     server.serve(server.explored(models, file, chosen), chosen)

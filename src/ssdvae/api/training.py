@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ssdvae.api.signatures import AnyPath, Some, with_settings
 from ssdvae.config import TRAIN_DEFAULTS, TrainSettings
@@ -13,8 +13,11 @@ from ssdvae.models.base import EventModel
 from ssdvae.models.packaged import default_model, packaged
 from ssdvae.progress import Progress, resolve
 from ssdvae.runs import Run
-from ssdvae.tour import Tour, take_tour
-from ssdvae.training import train as training
+
+if TYPE_CHECKING:
+    from ssdvae.tour import Tour
+
+# What trains is imported where it is called: to load a model and ask it something takes none of it.
 
 
 def demo(out: AnyPath = "demo", *, progress: bool | Progress = True) -> Tour:
@@ -22,6 +25,8 @@ def demo(out: AnyPath = "demo", *, progress: bool | Progress = True) -> Tour:
 
     >>> ssdvae.demo("demo").scores["ssdvae"]["ppl_bound"]
     """
+    from ssdvae.tour import take_tour
+
     return take_tour(Path(out), progress=resolve(progress))
 
 
@@ -42,6 +47,8 @@ def train(
     Those that are shown are of the recipe guided, for SSDVAE; what is shown as ``auto`` fits the corpus.
     With ``go_on``, a run that is there already, with these settings, is gone on with.
     """
+    from ssdvae.training import train as training
+
     given = {**TRAIN_DEFAULTS, **settings}
     TrainSettings.refuse_unknown(given)
     opened = as_corpus(corpus)
@@ -54,6 +61,8 @@ def resume(run: AnyPath, *, progress: bool | Progress = True) -> Run:
 
     >>> ssdvae.resume("runs/first")
     """
+    from ssdvae.training import train as training
+
     return training.resume(Path(run), progress=resolve(progress))
 
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from ssdvae.answers.embed import Embedded, embed
+from ssdvae.answers.fill import Filled, fill_documents
 from ssdvae.answers.generate import Script, generate
 from ssdvae.answers.infer import InferredDocument, infer_documents
+from ssdvae.answers.next_events import Next, next_events
+from ssdvae.answers.score import ScoredDocument, score_documents
 from ssdvae.app.batcher import Batcher
 from ssdvae.app.library import Library
 from ssdvae.config import ExploreSettings, GenerateSettings
 from ssdvae.data.events import Document, Event
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
+
+BEAM, SAMPLES = 40, 10
+"""Of the search for next events: somebody waits for it."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +59,29 @@ class Explorer:
         return self.models[name]
 
     async def infer(
-        self, of: Explored, documents: Sequence[Document], *, attention: bool = True, observe: bool = False
+        self,
+        of: Explored,
+        documents: Sequence[Document],
+        *,
+        top: int = 1,
+        attention: bool = False,
+        observe: bool = False,
     ) -> Sequence[InferredDocument]:
-        return await self._ask(of, _infer, documents, observe)
+        return await self._ask(of, _infer, documents, top, attention, observe)
+
+    async def score(self, of: Explored, documents: Sequence[Document]) -> Sequence[ScoredDocument]:
+        return await self._ask(of, _score, documents)
+
+    async def next(
+        self, of: Explored, documents: Sequence[Document], given: Mapping[str, str], top: int
+    ) -> Sequence[Next]:
+        return await self._ask(of, _next, documents, tuple(given.items()), top)
+
+    async def fill(self, of: Explored, documents: Sequence[Document], top: int) -> Sequence[Filled]:
+        return await self._ask(of, _fill, documents, top)
+
+    async def embed(self, of: Explored, documents: Sequence[Document]) -> Sequence[Embedded]:
+        return await self._ask(of, _embed, documents)
 
     async def generate(
         self, of: Explored, continuation: Continuation, settings: GenerateSettings
@@ -66,6 +93,18 @@ class Explorer:
         """The documents of a model, read; the first who asks waits for it."""
         await self._ask(of, _read_library, [None])
         return of.library
+
+    async def unusual(self, of: Explored) -> Library:
+        """The same, and how unusual each document is: batch by batch, so that others are answered between."""
+        library = await self.library(of)
+        if library.nats is None:
+            found: list[float] = []
+            for start in range(0, len(library.documents), self.settings.batch):
+                read = library.documents[start : start + self.settings.batch]
+                some = [Document(d.id, tuple(e.event for e in d.events)) for d in read]
+                found += [d.nats / max(len(d.events), 1) for d in await self.score(of, some)]
+            library.nats = found
+        return library
 
     async def _ask(
         self, of: Explored, answer: Callable[..., Sequence[Any]], items: Sequence[Any], *options: Hashable
@@ -83,8 +122,28 @@ class Explorer:
         self._batcher.close()
 
 
-def _infer(of: Explored, documents: Sequence[Document], observe: bool) -> Sequence[InferredDocument]:
-    return list(infer_documents(of.model, documents, observe_frames=observe))
+def _infer(
+    of: Explored, documents: Sequence[Document], top: int, attention: bool, observe: bool
+) -> Sequence[InferredDocument]:
+    return list(infer_documents(of.model, documents, observe_frames=observe, top=top, attention=attention))
+
+
+def _score(of: Explored, documents: Sequence[Document]) -> Sequence[ScoredDocument]:
+    return list(score_documents(of.model, documents))
+
+
+def _next(
+    of: Explored, documents: Sequence[Document], given: Sequence[tuple[str, str]], top: int
+) -> Sequence[Next]:
+    return list(next_events(of.model, documents, dict(given), top, BEAM, SAMPLES))
+
+
+def _fill(of: Explored, documents: Sequence[Document], top: int) -> Sequence[Filled]:
+    return list(fill_documents(of.model, documents, top=top))
+
+
+def _embed(of: Explored, documents: Sequence[Document]) -> Sequence[Embedded]:
+    return list(embed(of.model, documents))
 
 
 def _generate(of: Explored, items: Sequence[Continuation], settings: GenerateSettings) -> Sequence[Any]:

@@ -27,7 +27,6 @@ class Filter:
 
     frame: str = ""
     words: str = ""
-    unusual: bool = False  # the most unusual first
 
     def matches(self, document: InferredDocument) -> bool:
         wanted = self.words.lower().split()
@@ -44,6 +43,7 @@ class Library:
         self, model: EventModel, settings: ExploreSettings, corpus: Corpus | None, file: Path | None = None
     ) -> None:
         self.model, self.settings, self.corpus, self.file = model, settings, corpus, file
+        self.nats: list[float] | None = None  # of an event of each document, once they are known
 
     @property
     def name(self) -> str | None:
@@ -58,7 +58,7 @@ class Library:
 
     @cached_property
     def documents(self) -> Sequence[InferredDocument]:
-        return list(infer_documents(self.model, self._given()))
+        return list(infer_documents(self.model, self._given(), top=2, attention=True))
 
     @cached_property
     def explanation(self) -> Explanation | None:
@@ -80,5 +80,10 @@ class Library:
         split = self.corpus.split(self.settings.split)
         return iter(to_documents(self.corpus, split.take(np.arange(len(split))[: self.settings.sample])))
 
-    def find(self, wanted: Filter) -> list[InferredDocument]:
-        return [document for document in self.documents if wanted.matches(document)]
+    def find(self, wanted: Filter, unusual: bool = False) -> list[InferredDocument]:
+        """The documents that match; the most unusual first, if that is asked for and known."""
+        found = [n for n, document in enumerate(self.documents) if wanted.matches(document)]
+        if unusual and self.nats is not None:
+            nats = self.nats
+            found.sort(key=lambda n: -nats[n])
+        return [self.documents[n] for n in found]

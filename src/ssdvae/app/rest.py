@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 
 from ssdvae.app.explorer import Continuation, Explorer
 from ssdvae.app.library import Filter
-from ssdvae.app.wire import GenerateRequest, InferRequest, Limits
+from ssdvae.app.wire import Documents, FillRequest, GenerateRequest, InferRequest, Limits, NextRequest
 from ssdvae.config import GenerateSettings
 from ssdvae.errors import UserError
 from ssdvae.records import to_json
@@ -44,8 +44,36 @@ def routes(explorer: Explorer, limits: Limits) -> APIRouter:
     async def infer(asked: InferRequest) -> Response:
         of = explorer.find(asked.run)
         documents = limits.documents(asked.documents, of.model.slots)
-        found = await explorer.infer(of, documents, observe=asked.observe_frames)
+        found = await explorer.infer(
+            of, documents, top=asked.top, attention=asked.attention, observe=asked.observe_frames
+        )
         return answer({"documents": [document.to_record() for document in found]})
+
+    @api.post("/score", summary="How surprising every event and word is, given what came before")
+    async def score(asked: Documents) -> Response:
+        of = explorer.find(asked.run)
+        found = await explorer.score(of, limits.documents(asked.documents, of.model.slots))
+        return answer({"documents": [document.to_record() for document in found]})
+
+    @api.post("/next", summary="What comes after some events: frames, heads and whole events")
+    async def next_events(asked: NextRequest) -> Response:
+        of = explorer.find(asked.run)
+        documents = limits.documents(asked.documents, of.model.slots)
+        found = await explorer.next(of, documents, asked.given, asked.top)
+        return answer({"documents": [one.to_record() for one in found]})
+
+    @api.post("/fill", summary="What is missing, from what comes before and after it")
+    async def fill(asked: FillRequest) -> Response:
+        of = explorer.find(asked.run)
+        documents = limits.documents(asked.documents, of.model.slots, holes=True)
+        found = await explorer.fill(of, documents, asked.top)
+        return answer({"documents": [one.to_record() for one in found]})
+
+    @api.post("/embed", summary="A vector for each document, and for each of its events")
+    async def embed(asked: Documents) -> Response:
+        of = explorer.find(asked.run)
+        found = await explorer.embed(of, limits.documents(asked.documents, of.model.slots))
+        return answer({"documents": [one.to_record() for one in found]})
 
     @api.post("/generate", summary="Scripts that begin with some events")
     async def generate(asked: GenerateRequest) -> Response:
@@ -67,9 +95,16 @@ def routes(explorer: Explorer, limits: Limits) -> APIRouter:
 
     @api.get("/documents", summary="Documents with some frame and some words")
     async def documents(
-        run: str | None = None, frame: str = "", words: str = "", first: int = 0, count: int = 10
+        run: str | None = None,
+        frame: str = "",
+        words: str = "",
+        unusual: bool = False,
+        first: int = 0,
+        count: int = 10,
     ) -> Response:
-        found = (await explorer.library(explorer.find(run))).find(Filter(frame, words))
+        of = explorer.find(run)
+        library = await (explorer.unusual(of) if unusual else explorer.library(of))
+        found = library.find(Filter(frame, words), unusual)
         first = max(0, first)
         shown = found[first : first + min(max(count, 1), 100)]
         return answer({"found": len(found), "documents": [document.to_record() for document in shown]})

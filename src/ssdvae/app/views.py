@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ssdvae.answers.generate import Script
 from ssdvae.answers.infer import InferredDocument
+from ssdvae.answers.next_events import FRAME, Next
+from ssdvae.answers.score import ScoredDocument, ScoredEvent
 from ssdvae.app.explorer import Continuation, Explorer
 from ssdvae.app.library import Filter
 from ssdvae.app.shell import (
@@ -25,7 +27,7 @@ from ssdvae.data.events import MISSING, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
 from ssdvae.records import to_json
 from ssdvae.report.documents import event_belief, event_words, reading, script_article
-from ssdvae.report.html import Html, absent, breakable, tag
+from ssdvae.report.html import Html, absent, breakable, percent, tag
 
 EXAMPLE = ("arrested police suspect in", "charged he murder with")
 SUGGESTED, PAGE = 8, 10
@@ -38,7 +40,7 @@ def typed(event: Event) -> str:
 
 async def read(explorer: Explorer, limits: Limits, state: State) -> str:
     of = explorer.find(state.run)
-    error, found = None, None
+    error, found, scored = None, None, None
     try:
         events = limits.typed((line.text for line in state.given), of.model.slots)
         told = [line.frame.strip() for line in state.given]
@@ -46,7 +48,10 @@ async def read(explorer: Explorer, limits: Limits, state: State) -> str:
             of.model.frames.find(name, "frame")
         events = tuple(e.changed(frame=frame or None) for e, frame in zip(events, told, strict=True))
         if events:
-            (found,) = await explorer.infer(of, [Document("typed", events)], observe=any(told))
+            document = Document("typed", events)
+            if of.model.decoder is not None:
+                (scored,) = await explorer.score(of, [document])
+            (found,) = await explorer.infer(of, [document], top=4, attention=True, observe=any(told))
     except UserError as wrong:
         error = str(wrong)
     example = address("read", ("run", state.run), *(("e", text) for text in EXAMPLE))
@@ -65,7 +70,7 @@ async def read(explorer: Explorer, limits: Limits, state: State) -> str:
                 "form",
                 choose_model(explorer, of),
                 problem_part(error),
-                editor(state, of, _beliefs(state, found)),
+                editor(state, of, _beliefs(state, found, scored)),
                 part("summary", _summary(found)),
                 tag("p", tag("button", "Read"), " ", _onward(state), class_="actions"),
                 action="/read",
@@ -76,7 +81,9 @@ async def read(explorer: Explorer, limits: Limits, state: State) -> str:
     )
 
 
-def _beliefs(state: State, found: InferredDocument | None) -> list[Html | None]:
+def _beliefs(
+    state: State, found: InferredDocument | None, scored: ScoredDocument | None
+) -> list[Html | None]:
     """What there is to say of each line, empty lines included."""
     if found is None:
         return []
@@ -91,9 +98,27 @@ def _beliefs(state: State, found: InferredDocument | None) -> list[Html | None]:
         inferred = found.events[place]
         # What was told is no truth to be held against.
         shown = replace(inferred, event=inferred.event.changed(frame=None))
-        answers.append(Html("").join([event_words(shown, place, words, width), event_belief(shown, words)]))
+        parts = [event_words(shown, place, words, width), event_belief(shown, words)]
+        if scored is not None:
+            parts.append(_surprise(scored.events[place]))
+        answers.append(Html("").join(parts))
         place += 1
     return answers
+
+
+UNUSUAL = 90
+"""Per cent of usual events that are less surprising than one that is called unusual."""
+
+
+def _surprise(event: ScoredEvent) -> Html:
+    """How unusual an event is after those before it."""
+    if event.percentile is None:
+        return tag("small", f"{event.nats:.1f} nats", class_="surprise")
+    words = f"more surprising than {percent(event.percentile / 100)} of events"
+    unusual = event.percentile >= UNUSUAL
+    return tag(
+        "small", f"unusual: {words}" if unusual else words, class_="surprise odd" if unusual else "surprise"
+    )
 
 
 def _summary(found: InferredDocument | None) -> Html | None:
@@ -117,14 +142,16 @@ async def next_event(explorer: Explorer, limits: Limits, state: State) -> str:
     of = explorer.find(state.run)
     pin, seed = state.rest.get("pin", "").strip(), _number(state.rest.get("seed"), 1)
     events: tuple[Event, ...] = ()
-    error, suggested, written = None, list[Script](), list[Script]()
+    head = state.rest.get("head", "").strip()
+    error, ahead, written = None, None, list[Script]()
     try:
         events = limits.typed((line.text for line in state.given), of.model.slots)
         if events:
-            goal = Continuation(events, (pin or None,) if pin else ())
-            one = GenerateSettings(method="beam", beam=SUGGESTED, scripts=SUGGESTED, events=1)
-            suggested = list(await explorer.generate(of, goal, one))
+            given = {FRAME: pin, of.model.slots[0]: head}
+            given = {name: value for name, value in given.items() if value}
+            (ahead,) = await explorer.next(of, [Document("typed", events)], given, SUGGESTED)
             if "go" in state.rest:
+                goal = Continuation(events, (pin,) if pin else ())
                 some = GenerateSettings(events=3, scripts=3, seed=seed)
                 written = list(await explorer.generate(of, goal, some))
     except UserError as wrong:
@@ -135,7 +162,11 @@ async def next_event(explorer: Explorer, limits: Limits, state: State) -> str:
         "next",
         state,
         [
-            tag("p", "Build a script: take one of the suggestions, or type an event of your own."),
+            tag(
+                "p",
+                "Build a script: take one of the suggestions, or type an event of your own. "
+                "Choose a frame or a word to see only what goes with it.",
+            ),
             tag(
                 "form",
                 choose_model(explorer, of),
@@ -150,40 +181,73 @@ async def next_event(explorer: Explorer, limits: Limits, state: State) -> str:
                         class_="field",
                     ),
                     " ",
+                    tag(
+                        "label",
+                        f"Its {of.model.slots[0]} ",
+                        tag("input", name="head", value=head, placeholder="any", autocomplete="off"),
+                        class_="field",
+                    ),
+                    " ",
                     tag("button", "Suggest"),
                     class_="actions",
                 ),
-                part("suggestions", _suggestions(state, pin, suggested)),
+                part("suggestions", _suggestions(state, pin, head, ahead)),
                 action="/next",
                 data_live=True,
                 aria_label="The script so far",
             ),
             part(
                 "continuations",
-                tag("h2", "How it could go on") if suggested else None,
+                tag("h2", "How it could go on") if ahead else None,
                 tag("p", tag("a", "Write three continuations", href=address("next", *again), class_="button"))
-                if suggested
+                if ahead
                 else None,
                 tag("div", *map(script_article, written), class_="scripts") if written else None,
-                _copied(events, written, of.model.slots) if suggested else None,
+                _copied(events, written, of.model.slots) if ahead else None,
             ),
         ],
     )
 
 
-def _suggestions(state: State, pin: str, scripts: Sequence[Script]) -> Html | None:
-    """Whole events, each a link to the script with it at the end."""
-    if not scripts:
+def _suggestions(state: State, pin: str, head: str, ahead: Next | None) -> Html | None:
+    """Frames and heads to choose, and whole events, each a link to the script with it at the end."""
+    if ahead is None:
         return absent("Type an event to begin with.") if not state.given else None
-    items = []
-    for script in scripts:
-        written = script.events[-1]
-        text = typed(written.event)
-        href = address("next", ("run", state.run), *state.script(text))
-        frame = tag("small", " ", breakable(written.planned or written.inferred or ""))
-        items.append(tag("li", tag("a", text, href=href), frame))
+    here = [("run", state.run), *state.script()]
+
+    def ranked(title: str, items: Iterable[tuple[str, float, str, str | None]]) -> Html:
+        rows = [
+            tag(
+                "li",
+                tag("a", breakable(name), href=href),
+                tag("small", f" {percent(p)}", f" {frame}" if frame else None),
+                style=f"--sure:{p:.3f}",
+            )
+            for name, p, href, frame in items
+        ]
+        return tag("section", tag("h2", title), tag("ol", *rows, class_="suggested"), aria_label=title)
+
+    frames = [(f.name, f.probability, address("next", *here, ("pin", f.name)), None) for f in ahead.frames]
+    heads = [
+        (h.name, h.probability, address("next", *here, ("pin", pin), ("head", h.name)), None)
+        for h in ahead.heads
+    ]
+    events = [
+        (
+            typed(e.event),
+            e.probability,
+            address("next", ("run", state.run), *state.script(typed(e.event))),
+            e.frame.name if e.frame else None,
+        )
+        for e in ahead.events
+    ]
     return tag(
-        "section", tag("h2", "Likely next"), tag("ol", *items, class_="suggested"), aria_label="Likely next"
+        "div",
+        ranked("Events", events),
+        ranked("Frames", frames) if frames and not pin else None,
+        ranked("Words", heads) if not head else None,
+        tag("p", ahead.note, class_="note"),
+        class_="ahead",
     )
 
 
@@ -210,13 +274,14 @@ def _number(text: str | None, otherwise: int) -> int:
 async def documents(explorer: Explorer, limits: Limits, state: State) -> str:
     of = explorer.find(state.run)
     wanted = Filter(state.rest.get("frame", "").strip(), state.rest.get("words", "").strip())
-    page = max(1, _number(state.rest.get("page"), 1))
+    page, unusual = max(1, _number(state.rest.get("page"), 1)), "unusual" in state.rest
     error, found = None, list[InferredDocument]()
     if of.library.name is None:
         content = [_no_documents()]
     else:
         try:
-            found = (await explorer.library(of)).find(wanted)
+            library = await (explorer.unusual(of) if unusual else explorer.library(of))
+            found = library.find(wanted, unusual)
         except UserError as wrong:
             error = str(wrong)
         content = [
@@ -230,6 +295,14 @@ async def documents(explorer: Explorer, limits: Limits, state: State) -> str:
                 frame_names(of),
                 _box("Frame", "frame", wanted.frame, list="frame-names"),
                 _box("Words", "words", wanted.words),
+                tag(
+                    "label",
+                    tag("input", type="checkbox", name="unusual", value="1", checked=unusual),
+                    " the most unusual first",
+                    class_="check",
+                )
+                if of.model.decoder is not None
+                else None,
                 tag("button", "Find"),
                 action="/documents",
                 data_live=True,

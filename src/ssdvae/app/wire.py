@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ssdvae.answers.fill import with_holes
 from ssdvae.config import ExploreSettings
 from ssdvae.data.events import Document, Event, Slots, to_document, to_event
 from ssdvae.errors import Malformed, UserError
@@ -30,8 +31,26 @@ class Documents(Asked):
     )
 
 
+TOP = Field(5, ge=1, le=100, description="candidates to tell, the likeliest first")
+
+
 class InferRequest(Documents):
+    top: int = Field(1, ge=1, le=100, description="frames of each event to tell, the likeliest first")
+    attention: bool = Field(False, description="tell how much each frame looks at each word")
     observe_frames: bool = Field(False, description="use the frames of the events as evidence")
+
+
+class NextRequest(Documents):
+    given: dict[str, str] = Field(
+        {}, description="what is known of the next event: its frame, or words by the names of their slots"
+    )
+    top: int = TOP
+
+
+class FillRequest(Documents):
+    """As documents, but null stands for an event that is missing, and ? for a word."""
+
+    top: int = TOP
 
 
 class GenerateRequest(Asked):
@@ -48,8 +67,10 @@ class Limits:
     def __init__(self, settings: ExploreSettings) -> None:
         self.settings = settings
 
-    def documents(self, given: Iterable[Any], slots: Slots) -> list[Document]:
-        """Documents in any form that the API takes."""
+    def documents(self, given: Iterable[Any], slots: Slots, holes: bool = False) -> list[Document]:
+        """Documents in any form that the API takes; with ``holes``, null is an event that is missing."""
+        if holes:
+            given = map(with_holes, given)
         try:
             found = [
                 to_document(document, str(number), slots) for number, document in enumerate(given, start=1)

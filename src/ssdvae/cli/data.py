@@ -18,7 +18,15 @@ from ssdvae.cli.flags import (
     input_format,
 )
 from ssdvae.cli.parser import Parser
-from ssdvae.config import SPLITS, AnnotateSettings, EngineSettings, ExtractSettings, PrepareSettings, Split
+from ssdvae.config import (
+    SPLITS,
+    AnnotateSettings,
+    ColumnSettings,
+    EngineSettings,
+    ExtractSettings,
+    PrepareSettings,
+    Split,
+)
 from ssdvae.errors import UserError
 
 JSON_LINES = "file to write (.jsonl or .jsonl.gz)"
@@ -37,7 +45,9 @@ def world(args: Namespace) -> None:
 
 
 def tickets_flags(parser: Parser, argv: Sequence[str]) -> None:
-    parser.add_argument("out", type=Path, help="file to write (.csv for a table, .jsonl or .jsonl.gz)")
+    parser.add_argument(
+        "out", type=Path, help="file to write: a table (.csv), a log (.xes) or documents (.jsonl); .gz too"
+    )
     parser.add_argument("--documents", type=int, default=3_000, help="how many tickets")
     parser.add_argument("--known", type=float, default=0.3, help="share of the stages that is written down")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same tickets")
@@ -54,14 +64,22 @@ def import_flags(parser: Parser, argv: Sequence[str]) -> None:
     files.add_argument("--out", type=Path, required=True, help=JSON_LINES)
     slots = PrepareSettings.table()["slots"]
     files.add_argument("--slots", default=slots.default, help=slots.help)
+    add_settings(parser, ColumnSettings)
     input_format(files)
 
 
 def import_documents(args: Namespace) -> None:
     done = api.import_documents(
-        args.sources, args.out, format=args.format, slots=args.slots, skip_bad=args.skip_bad
+        args.sources,
+        args.out,
+        format=args.format,
+        slots=args.slots,
+        skip_bad=args.skip_bad,
+        **given_settings(ColumnSettings, args),
     )
     say(f"wrote {done.documents:,} documents to {args.out}")
+    if done.one_event:
+        say(f"{done.one_event:,} of them have one event")
     if done.skipped is not None:
         say(str(done.skipped))
 
@@ -172,12 +190,14 @@ def prepare(args: Namespace) -> None:
         **given_settings(PrepareSettings, args),
         **given_settings(EngineSettings, args),
     )
-    manifest = corpus.manifest
+    manifest, wanted = corpus.manifest, PrepareSettings.of(corpus.manifest["settings"])
     for split, counts in manifest["splits"].items():
         say(
             f"{split}: {counts['documents']:,} documents, {counts['events']:,} events, "
             f"{counts['unknown_words']:,} unknown words, {counts['too_short']:,} documents too short"
         )
+        if counts["one_event"] and not wanted.single_events:
+            say(f"  {counts['one_event']:,} of them have one event, with nothing before or after it")
         if counts["dropped_events"]:
             dropped = f"{counts['dropped_events']:,} events without a known frame"
             say(f"  {dropped} left out (--keep-frameless keeps them)")
@@ -187,7 +207,6 @@ def prepare(args: Namespace) -> None:
             say(f"  {beyond} of their documents left out (without --events they are kept)")
         if not counts["documents"]:
             say(f"  nothing to {'train' if split == 'train' else 'measure'} on: give a file for --{split}")
-    wanted = PrepareSettings.of(manifest["settings"])
     for split, count in manifest["cloze"].items() if wanted.cloze_items else ():
         few = f"not {wanted.cloze_options} different documents have {wanted.cloze_events} usable events"
         say(f"{split}: {count:,} cloze items" if count else f"{split}: no cloze items, since {few}")
@@ -274,7 +293,7 @@ COMMANDS = (
         prepare,
         (
             "ssdvae prepare events.jsonl --out corpus --preset tiny",
-            "ssdvae prepare --train events.jsonl --test events.jsonl.gz --out splits",
+            "ssdvae prepare tickets.csv --case ticket --head action --label stage --out log",
         ),
     ),
     Command(

@@ -119,6 +119,7 @@ class _SettingFlag(Action):
 
     def __init__(self, option_strings: Sequence[str], dest: str, definition: Setting, **options: Any) -> None:
         self.definition = definition
+        self.given = False
         if definition.kind is bool:
             options["nargs"] = 0
         else:
@@ -127,10 +128,14 @@ class _SettingFlag(Action):
         super().__init__(option_strings, dest, **options)
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        value: Any
         if self.definition.kind is bool:
             value = not str(option_string).startswith("--no-")
         else:
             value = self.definition.parse(values)
+        if self.definition.repeatable and self.given:
+            value = f"{getattr(namespace, self.dest)},{value}"
+        self.given = True
         setattr(namespace, self.dest, value)
 
 
@@ -191,7 +196,9 @@ class TakesArguments(Protocol):
 
 
 def input_format(parser: TakesArguments) -> None:
-    parser.add_argument("--format", default=None, help="jsonl, csv, parquet or official; by default as named")
+    parser.add_argument(
+        "--format", default=None, help="jsonl, csv, parquet, official or xes; by default as named"
+    )
     parser.add_argument(
         "--skip-bad", action="store_true", help="count and report malformed input instead of stopping"
     )

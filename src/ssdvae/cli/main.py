@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from ssdvae import __version__
-from ssdvae.cli import data, demo, looking, measuring, paper, training
+from ssdvae.cli import asking, data, demo, looking, measuring, paper, training
 from ssdvae.cli.command import Command
 from ssdvae.cli.console import messages, say
 from ssdvae.cli.parser import did_you_mean
@@ -18,6 +18,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
     "get data": data.COMMANDS,
     "train": training.COMMANDS,
     "measure": measuring.COMMANDS,
+    "ask": asking.COMMANDS,
     "look": looking.COMMANDS,
     "paper": paper.COMMANDS,
 }
@@ -72,6 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with messages():
             command, words = _command(name), _config_first(words)
+            command.check_form(words)
             command.run(command.parser(words).parse_args(words))
     except UserError as error:
         console().print("[bold red]error:[/] ", end="")

@@ -89,10 +89,13 @@ def benchmark(args: Namespace) -> None:
             f"{timed['peak_memory_mb']:,.0f} MB",
         ]
         for name, timed in result.items()
-        if isinstance(timed, dict)
+        if isinstance(timed, dict) and name != "answers"
     ]
     rate = f"matrices alone {result['gemm_gflops']:.1f} GFLOP/s, {result['threads']} threads"
     show([(f"{result['model']}: {rate}", head, rows)])
+    if answers := result["answers"]:
+        asked = [f"{speed:.0f}" for speed in answers.values()]
+        show([("Documents a second, asked", list(answers), [asked])])
 
 
 def _show_lengths(result: dict[str, Any]) -> None:

@@ -143,15 +143,13 @@ def swap_table(rows: Sequence[Swapped]) -> TableText:
 def inferred_table(document: InferredDocument) -> TableText:
     """The known frame is shown if any event has one; ``=`` marks an observed one."""
     known = any(event.gold for event in document.events)
-    head = ["event", *(["known frame"] if known else []), "inferred frame", "", "or", ""]
+    others = max((len(event.frames) - 1 for event in document.events), default=0)
+    head = ["event", *(["known frame"] if known else []), "inferred frame", "", *["or", ""] * others]
     lines = [
         [
             str(event.event),
             *([f"{event.gold or '–'}{' =' if event.observed else ''}"] if known else []),
-            event.frame,
-            f"{event.probability:.0%}",
-            event.runner_up or "–",
-            f"{event.runner_up_probability:.0%}",
+            *(text for frame in event.frames for text in (frame.name, f"{frame.probability:.0%}")),
         ]
         for event in document.events
     ]

@@ -58,6 +58,10 @@ class InferSettings(Settings):
     observe_frames: bool = setting(
         False, "use the frames in the file as evidence, not only to compare the inferred ones with"
     )
+    top: int = setting(1, "frames of each event to tell, the likeliest first", at_least=1, topic="output")
+    attention: bool = setting(
+        False, "tell the attention on each word too, of documents of at most 64 events", topic="output"
+    )
     batch: int = setting(200, "batch size", at_least=1)
 
 

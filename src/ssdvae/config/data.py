@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from ssdvae.config.settings import Settings, setting
 from ssdvae.config.slots import SLOTS, Slots, slots_of_text
@@ -21,11 +21,55 @@ def cores() -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrepareSettings(Settings):
+class ColumnSettings(Settings):
+    """Which columns of a table or a log make an event."""
+
+    topic: ClassVar[str] = "columns of a table or a log"
+
+    case: str | None = setting(None, "column with the case of each row; the rows of a case are a document")
+    time: str | None = setting(
+        None, "column with the time, by which the rows of a case are sorted; by default as they stand"
+    )
+    head: str | None = setting(None, "column with what happened: the head of the event")
+    arguments: str | None = setting(
+        None, "columns with the other slots of the event, with commas between: who, with what, where"
+    )
+    label: str | None = setting(None, "column with the frame of the event, empty where it is not known")
+    gaps: bool = setting(False, "add a slot with the time since the event before, such as <1min, <1h or <1d")
+
+    @property
+    def named_columns(self) -> dict[str, Any]:
+        """What is asked for, by its name; nothing if the file is no table."""
+        found = {name: getattr(self, name) for name in ColumnSettings.names()}
+        if self.arguments is not None:
+            found["arguments"] = names_of_text(self.arguments)
+        return {name: value for name, value in found.items() if value}
+
+    def check_relations(self) -> None:
+        names = names_of_text(self.arguments or "")
+        twice = sorted({name for name in names if names.count(name) > 1})
+        self._require("arguments", not twice, f"each column once, not {', '.join(twice)} again")
+        self._require("arguments", self.head not in names, f"other columns than --head ({self.head})")
+
+
+def names_of_text(text: str) -> list[str]:
+    """Names with commas between."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareSettings(ColumnSettings):
     """From documents to a corpus folder."""
 
     topic: ClassVar[str] = "documents"
 
+    bin: str | None = setting(
+        None,
+        "columns of numbers among the arguments, and how many bins each gets, as amount=10; with commas "
+        "between, or again. The bins have as many numbers of the training split each",
+        topic=ColumnSettings.topic,
+        repeatable=True,
+    )
     slots: str = setting(
         ",".join(SLOTS),
         "names of the slots of an event, with commas between; the first is the head, of which a frame is a "
@@ -51,8 +95,10 @@ class PrepareSettings(Settings):
         at_least=1,
         topic="vocabularies",
     )
-    keep_frameless: bool = setting(
-        False, "keep events without a frame, as always latent, instead of dropping them"
+    keep_frameless: bool | None = setting(
+        None,
+        "keep events without a frame, as always latent, instead of dropping them; by default those of a "
+        "table are kept",
     )
     lowercase: bool = setting(True, "convert all words to lower case", topic="vocabularies")
     lemmas: bool = setting(
@@ -98,7 +144,22 @@ class PrepareSettings(Settings):
     def slot_names(self) -> Slots:
         return slots_of_text(self.slots)
 
+    @property
+    def bins(self) -> dict[str, int]:
+        """How many bins each column of numbers gets."""
+        pairs = [part.rpartition("=") for part in names_of_text(self.bin or "")]
+        return {name.strip(): int(count) for name, _, count in pairs}
+
     def check_relations(self) -> None:
+        super().check_relations()
+        columns = names_of_text(self.arguments or "")
+        for part in names_of_text(self.bin or ""):
+            name, _, count = (piece.strip() for piece in part.rpartition("="))
+            right = count.isascii() and count.isdigit() and 2 <= int(count[:9]) <= 1000
+            self._require(
+                "bin", bool(name) and right, "a column and its number of bins, 2 to 1000: amount=10"
+            )
+            self._require("bin", name in columns, f"one of --arguments ({', '.join(columns) or 'none'})")
         try:
             self.slot_names  # noqa: B018  # looked at, so that it is refused here
         except Malformed as error:

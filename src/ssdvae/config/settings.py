@@ -67,13 +67,16 @@ def setting(
     below: float | None = None,
     topic: str | None = None,
     training_only: bool = False,
+    repeatable: bool = False,
 ) -> Any:
     """A field with the sentence that explains it, its bounds, and the topic under which it is shown.
 
-    The topic is by default that of the class. What is ``training_only`` is no part of a saved model.
+    The topic is by default that of the class. What is ``training_only`` is no part of a saved model. A flag
+    that is ``repeatable`` may be given again, as if its values stood there with commas between.
     """
     bounds = Bounds(at_least, above, at_most, below)
-    metadata = {"help": help, "bounds": bounds, "topic": topic, "training_only": training_only}
+    metadata = {"help": help, "bounds": bounds, "topic": topic}
+    metadata |= {"training_only": training_only, "repeatable": repeatable}
     return field(default=default, metadata=metadata)
 
 
@@ -88,6 +91,7 @@ class Setting:
     topic: str
     bounds: Bounds
     training_only: bool = False
+    repeatable: bool = False
 
     @property
     def flag(self) -> str:
@@ -266,6 +270,7 @@ def _definitions(cls: type[Settings]) -> dict[str, Setting]:
             f.metadata["topic"] or topics[f.name],
             f.metadata["bounds"],
             f.metadata["training_only"],
+            f.metadata["repeatable"],
         )
         for f in dataclasses.fields(cls)
         if "help" in f.metadata

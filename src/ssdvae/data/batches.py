@@ -38,14 +38,19 @@ class Noise:
     """Random numbers for some rows of a larger batch.
 
     All ``size`` rows are drawn and ``rows`` of them are kept, so that the numbers of a document do not depend
-    on how the batch is shared out; and drawn on the CPU, so that they do not depend on the device.
+    on how the batch is shared out; and drawn on the CPU, so that they do not depend on the device. If they
+    are ``alike``, all rows have the same numbers: what is said of a document depends on no other.
     """
 
     generator: torch.Generator
     size: int
     rows: slice | None = None
+    alike: bool = False
 
     def uniform(self, *shape: int, device: torch.device | str = "cpu") -> Tensor:
+        if self.alike:
+            draws = torch.rand((1, *shape), generator=self.generator)
+            return draws.repeat(self.size, *[1] * len(shape)).to(device)
         draws = torch.rand((self.size, *shape), generator=self.generator)
         return (draws if self.rows is None else draws[self.rows]).to(device)
 
@@ -88,6 +93,21 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         return self.each(lambda part: part.to(device))
+
+    def rows(self, rows: Int[Tensor, " K"]) -> Batch:
+        """Some of the documents, each as often as wanted."""
+        return self.each(lambda part: part[rows])
+
+    def with_another_event(self) -> Batch:
+        """The same documents with room for one more event, of which nothing is known, after all others."""
+        size, _, slots = self.tokens.shape
+        nothing = self.frames.new_full((size, 1), -1)
+        return Batch(
+            torch.cat([self.tokens, self.tokens.new_zeros(size, 1, slots)], 1),
+            torch.cat([self.frames, nothing], 1),
+            torch.cat([self.observed, nothing], 1),
+            torch.cat([self.mask, nothing < 0], 1),
+        )
 
     def part(self, rows: slice) -> Batch:
         """Some of the documents, padded as before, since each place of the chain takes its noise."""

@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from ssdvae import __version__
 from ssdvae.config import SPLITS, Counts, PrepareSettings, Split
+from ssdvae.data.columns import Columns
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.integrity import check_file
@@ -97,10 +98,11 @@ def write_manifest(
     splits: Mapping[Split, Mapping[str, int]],
     items: Mapping[Split, Mapping[ItemKind, int]],
     skipped: Mapping[str, int],
+    columns: Columns | None = None,
 ) -> None:
     """The last file of a corpus folder: where its data came from (path → SHA-256), and what is in it."""
     files = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
-    manifest = {
+    manifest: dict[str, Any] = {
         "format": FORMAT,
         "version": __version__,
         "sources": [{"path": path, "sha256": digest} for path, digest in sources.items()],
@@ -114,6 +116,8 @@ def write_manifest(
         "sha256": {name: sha256(path) for name, path in files.items()},
         "bytes": {name: path.stat().st_size for name, path in files.items()},
     }
+    if columns is not None:
+        manifest["columns"] = columns.to_record()
     # In ASCII: a path need not be text.
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
@@ -187,6 +191,12 @@ class Corpus:
     def slots(self) -> Slots:
         """What the slots of its events are called; the first is the head."""
         return tuple(self.manifest.get("slots", SLOTS))
+
+    @property
+    def columns(self) -> Columns | None:
+        """Which columns its events are from, if they are from a table or a log."""
+        record = self.manifest.get("columns")
+        return None if record is None else Columns.from_record(record)
 
     def longest(self, split: Split) -> int:
         """Events of the longest document of a split, or a bound on them in an older corpus."""

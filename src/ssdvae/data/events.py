@@ -163,8 +163,8 @@ def event_from_record(record: object, slots: Slots = SLOTS) -> Event:
         raise Malformed(shorten(record), f"an event such as {example(slots)}")
     get = record.get
     try:
-        head, *arguments = map(_one_word, map(get, slots))
-        frame = _one_word(get("frame"))
+        head, *arguments = map(one_word, map(get, slots))
+        frame = one_word(get("frame"))
     except TypeError:
         key = next(key for key in (*slots, "frame") if not isinstance(get(key), str | None))
         raise Malformed(f"{shorten(record[key])} under {key!r}", "a word in quotes, or null") from None
@@ -191,7 +191,7 @@ def example(slots: Slots) -> str:
 
 
 @lru_cache(2**16)
-def _one_word(value: object) -> str | None:
+def one_word(value: object) -> str | None:
     """A slot is one word to the model: "as of" becomes "as_of", and an empty slot is a missing one.
 
     A million documents have few words, and what was seen before is soon found.

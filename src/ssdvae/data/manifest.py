@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 from ssdvae.config import SPLITS, PrepareSettings
 from ssdvae.config.slots import SLOTS, checked_slots
+from ssdvae.data.columns import Columns, ColumnsRecord
 from ssdvae.errors import DataError, Malformed, UserError, shorten
 from ssdvae.records import read_json
 from ssdvae.shapes import check_shape
@@ -34,6 +35,7 @@ class SplitCounts(_SplitCounts, total=False):
 
     cut_events: int
     longest: int
+    one_event: int
 
 
 class Splits(TypedDict):
@@ -72,6 +74,7 @@ class Manifest(_Always, total=False):
     order: ItemCounts
     bytes: dict[str, int]
     slots: list[str]
+    columns: ColumnsRecord
 
 
 def read_manifest(path: Path, formats: Sequence[int]) -> Manifest:
@@ -86,7 +89,11 @@ def read_manifest(path: Path, formats: Sequence[int]) -> Manifest:
         check_shape(manifest, Manifest)
         _check_counts(manifest)
         _check_fingerprints(manifest)
-        checked_slots(manifest.get("slots", SLOTS))
+        slots = checked_slots(manifest.get("slots", SLOTS))
+        if "columns" in manifest and (mine := Columns.from_record(manifest["columns"]).slots) != slots:
+            raise Malformed(
+                f"columns for the slots {', '.join(mine)}", f"{', '.join(slots)}, as under 'slots'"
+            )
         settings = manifest["settings"]
         check_shape({name: settings.get(name) for name in _Needed.__annotations__}, _Needed, "settings")
         if manifest["format"] == 1:

@@ -20,6 +20,7 @@ from ssdvae.data.events import Document, Event, Words, folded
 from ssdvae.data.items import ItemBuilder
 from ssdvae.data.lemmas import LEMMAS, commonest_lemmas, one_word, save_lemmas
 from ssdvae.data.source import Found, Source, split_of
+from ssdvae.data.tables import as_documents
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.files import new_folder, sha256, translate_os_errors
@@ -43,6 +44,7 @@ COUNTS = [
     "dropped_events",
     "frameless_events",
     "unknown_words",
+    "one_event",
 ]
 """Counts of each split that the manifest has."""
 
@@ -124,21 +126,22 @@ def prepare(
     if out.exists():
         raise UserError(f"{out} is already there; remove it, or choose another --out")
     source = Source(sources, settings, format, skip_bad)
-    passes = _Passes(source, engine, progress)
 
     with new_folder(out) as temporary:
         hashes = {str(path): sha256(path) for path in source.paths}
-        frames, vocabulary, lemmas = _count(passes, settings)
-        if not len(frames) and not settings.keep_frameless:
-            log.info("no event of the training split has a frame: all events are kept, without one")
-            settings = replace(settings, keep_frameless=True)
+        with as_documents(source, temporary / "rows", progress) as given, translate_os_errors(out, "write"):
+            settings, passes = given.source.settings, _Passes(given.source, engine, progress)
             frames, vocabulary, lemmas = _count(passes, settings)
-        with translate_os_errors(out, "write"):
+            if not len(frames) and not settings.keep_frameless:
+                log.info("no event of the training split has a frame: all events are kept, without one")
+                settings = replace(settings, keep_frameless=True)
+                frames, vocabulary, lemmas = _count(passes, settings)
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
             if lemmas:
                 save_lemmas(lemmas, temporary / LEMMAS)
             counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
+        with translate_os_errors(out, "write"):
             if not counts["train"]["documents"]:
                 raise UserError(
                     "no documents are left for training; is the file empty, or --min-events too high?"
@@ -152,7 +155,8 @@ def prepare(
                 frames=len(frames),
                 splits=counts,
                 items=items,
-                skipped=passes.skipped,
+                skipped={**passes.skipped, **given.skipped},
+                columns=given.columns,
             )
     return Corpus(out)
 
@@ -253,6 +257,7 @@ class _EncodedSplit:
         self.frames += known
         counts["documents"] += 1
         counts["events"] += len(events)
+        counts["one_event"] += len(events) == 1
         counts["cut_events"] += len(usable) - len(events)
         counts["frameless_events"] += known.count(-1)
         counts["unknown_words"] += words.count(vocabulary.unknown)

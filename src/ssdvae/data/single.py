@@ -43,6 +43,7 @@ def single_events(corpus: Corpus, out: Path) -> Corpus:
             splits=counts,
             items={split: dict.fromkeys(ITEMS, 0) for split in ("valid", "test")},
             skipped={},
+            columns=corpus.columns,
         )
     return Corpus(out)
 

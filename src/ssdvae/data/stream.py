@@ -21,10 +21,12 @@ from typing import IO, Any, TypedDict
 
 from ssdvae import __version__
 from ssdvae.config import EngineSettings, StreamSettings
+from ssdvae.data.columns import Columns
 from ssdvae.data.events import SLOTS, Document, Slots, document_to_record
 from ssdvae.data.readers import Skipped, guess_format, read_documents
 from ssdvae.data.readers.jsonl import filled_lines, parse_line
 from ssdvae.data.readers.official import frame_file
+from ssdvae.data.readers.rows import has_rows
 from ssdvae.data.shards import (
     is_file_name,
     list_shards,
@@ -229,25 +231,31 @@ Found = Document | tuple[Path, int, str]
 """A document, or the line that it stands on: to make a document of it is work to be shared."""
 
 
-def document_files(source: Path, format: str | None, slots: Slots = SLOTS) -> Files:
-    """A file of documents in any format, or a folder of shards."""
+def document_files(
+    source: Path, format: str | None, slots: Slots = SLOTS, columns: Columns | None = None
+) -> Files:
+    """A file of documents in any format, or a folder of shards; a table is read by its ``columns``."""
     names = list_shards(source) or [source]
     beside = [frame_file(name) for name in names if _format(name, format) == "official"]
-    return Files(names, [*names, *beside], [source], partial(_documents, format=format, slots=slots))
+    read = partial(_documents, format=format, slots=slots, columns=columns)
+    return Files(names, [*names, *beside], [source], read)
 
 
 def _format(path: Path, format: str | None) -> str:
     return format or guess_format(path)
 
 
-def _documents(files: Sequence[Path], report: Report, format: str | None, slots: Slots) -> Iterator[Task]:
+def _documents(
+    files: Sequence[Path], report: Report, format: str | None, slots: Slots, columns: Columns | None
+) -> Iterator[Task]:
     skip = None if report is stop_at_first_error else report
     for path in files:
-        if _format(path, format) == "jsonl":
+        choice = _format(path, format)
+        if choice == "jsonl" and (columns is None or not has_rows(path, choice)):
             for number, text in filled_lines(path, report):
                 yield f"{path}, line {number}", (path, number, text)
         else:
-            for document in read_documents(path, format, skip, slots):
+            for document in read_documents(path, format, skip, slots, columns):
                 yield f"{path}, document {document.id!r}", document
 
 

@@ -31,8 +31,8 @@ from ssdvae.storyworld.world import World
 if TYPE_CHECKING:
     from ssdvae.extraction.annotate import Annotator
 
-LEARNED_FROM = 60_000
-"""Events of the training split that the reader learns from, at most: about half a minute."""
+LEARNED_FROM = 20_000
+"""Events of the training split that the reader learns from, at most: some seconds."""
 
 
 def measure_scripts(

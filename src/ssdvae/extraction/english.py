@@ -5,6 +5,8 @@ All are lower case. Verbs are forms, because not every parser gives lemmas.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 
 def _words(*lines: str) -> frozenset[str]:
     return frozenset(" ".join(lines).split())
@@ -96,3 +98,22 @@ SPELLED = {
     **{"wanna": "want", "gimme": "give", "lemme": "let", "dunno": "know"},
 }
 """What verbs and pronouns in contractions stand for: "gon|na", "du|n|no", "let|'s", or "dunno" whole."""
+
+
+def regular_stems(form: str) -> Iterator[str]:
+    """What a regular form may be of, the likeliest first: ``hoping`` of hope, ``hopping`` of hop.
+
+    Most of them are no words: who asks knows which ones are.
+    """
+    for ending in ("ies", "ied", "s", "es", "ed", "ing"):
+        stem = form.removesuffix(ending)
+        if stem == form or len(stem) < 2:
+            continue
+        if ending.startswith("i") and ending != "ing":
+            yield f"{stem}y"
+            continue
+        if ending in ("ed", "ing"):
+            if stem[-1] == stem[-2]:
+                yield stem[:-1]
+            yield f"{stem}e"
+        yield stem

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ssdvae.config import SLOTS, ModelSettings, Slots
 from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.columns import Columns
 from ssdvae.data.reading import Reading
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.models.attention import Looks
 from ssdvae.models.decoder import Decoder, DecoderState, TiedLinear
+from ssdvae.models.foresight import Foresight
 from ssdvae.models.io import SavedModel
-from ssdvae.models.latent import Sampler, SoftClusters, most_likely
+from ssdvae.models.latent import Sampler, SoftClusters, categorical, most_likely
 from ssdvae.models.output import Offsets, linear_cross_entropy
 from ssdvae.models.plan import Plan, PlanRequest
 from ssdvae.models.recurrent import WordReader, full_precision, to_padded
@@ -102,6 +106,8 @@ class EventModel(nn.Module, SavedModel):
         self.frames = frames
         self.slots = slots
         self.reading = Reading()
+        self.columns: Columns | None = None  # of the table or log that it was trained on
+        self.typical = None
         self.reader = WordReader(len(vocabulary), config.word_width, len(slots), config.role_width)
 
     @abstractmethod
@@ -134,6 +140,11 @@ class EventModel(nn.Module, SavedModel):
     def reads_ahead(self) -> bool:
         """Whether ``word_log_probs`` depend on words that are still to come, and nothing pays for that."""
         return self.latent_shape[0] > 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether the probability that it gives to a word is exact, and depends on the words before alone."""
+        return self.decoder is not None and not self.reads_ahead
 
     @property
     def has_bound(self) -> bool:
@@ -197,6 +208,38 @@ class EventModel(nn.Module, SavedModel):
     def next_frame_log_probs(self, batch: Batch) -> Float[Tensor, "B M F"] | None:
         """log p(f_m | the events before), before any word of event m is read; None if it has no such."""
         return None
+
+    def foresee(
+        self, read: Batch, samples: int, noise: Noise, given: Int[Tensor, " B"] | None = None
+    ) -> Foresight:
+        """What may come after the events of documents of the same length.
+
+        ``given`` are the frames of the next events, −1 where one is left open. Latent variables are drawn
+        ``samples`` times where there is nothing that they could be read off.
+        """
+        (size, events), latents = read.mask.shape, self.latent_shape[0] > 0
+        draws = samples if latents and not events and not self.exact else 1
+        observed = torch.full((size, events + 1), -1, device=self.device)
+        if given is not None:
+            observed[:, -1] = given
+        if events:
+            plan = self.plan(PlanRequest.continuing(read, observed, most_likely, noise))
+        else:
+            # Where nothing is read, all documents have the same draws.
+            plan = self.plan_from_prior(draws, 1, categorical, Noise(noise.generator, draws))
+            plan = plan.rows(torch.arange(draws, device=self.device).repeat(size))
+        if plan.frames is not None:
+            plan = replace(plan, frames=observed.where(observed >= 0, plan.frames))
+        elif bool((observed >= 0).any()):
+            raise UserError(f"{self.config.model} has no frames that could be given to it")
+        rows = torch.arange(size, device=self.device).repeat_interleave(draws)
+        even = plan.vectors.new_zeros(size, draws).log_softmax(1)
+        return Foresight(plan.after(events), self.begin(read.rows(rows), plan), even, self._next_frames(read))
+
+    def _next_frames(self, read: Batch) -> Float[Tensor, "B F"] | None:
+        """log p(frame of the event after the last), in documents of the same length."""
+        log_p = self.next_frame_log_probs(read.with_another_event())
+        return None if log_p is None else log_p[:, -1]
 
     def parts(self) -> dict[str, nn.Module]:
         """Parts whose output belongs to a document, and can be that of another (``ssdvae.analysis.swap``)."""
@@ -317,6 +360,28 @@ class EventModel(nn.Module, SavedModel):
         if self.decoder is None:
             raise UserError(f"{self.config.model} classifies frames: it gives words no probability")
         return self.decoder
+
+    def event_states(self, batch: Batch) -> Float[Tensor, "B M h"] | None:
+        """The decoder's state after each event, with the likeliest latent variables; None without one."""
+        if self.decoder is None:
+            return None
+        plan = self.plan(PlanRequest.whole(batch, most_likely, Noise(torch.Generator(), len(batch))))
+        ends: Tensor = self.decoder(self.reader(batch.tokens), plan).ends
+        return ends
+
+    def encode(self, inputs: Any, *, normalize: bool = True, batch: int = 200) -> NDArray[np.float32]:
+        """Vectors of events, each by itself, or of documents, in the order in which they are given.
+
+        >>> model.encode(["arrested police suspect", "detained officer man"])  # 2 vectors
+        >>> model.encode([["arrested police suspect", "jailed court man"]])  # 1 vector of a document
+
+        An event is a text, a mapping or an `Event`; a document is a `Document`, a mapping with ``events``, or
+        a list of events. One of them alone has one vector. With ``normalize`` all have the length 1, so that
+        their product is the cosine.
+        """
+        from ssdvae.models.vectors import encode  # which needs this module first
+
+        return encode(self, inputs, batch, normalize)
 
     def word_embedding(self) -> nn.Embedding:
         """The table that pretrained vectors are put into."""

@@ -17,11 +17,13 @@ from torch import nn
 from ssdvae.config import SLOTS, ModelSettings, Slots
 from ssdvae.config.formats import read_model_settings, versioned
 from ssdvae.config.slots import checked_slots
+from ssdvae.data.columns import Columns
 from ssdvae.data.reading import Reading
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError
 from ssdvae.files import atomic_write, sha256, translate_os_errors
 from ssdvae.models.card import model_card
+from ssdvae.models.typical import TYPICAL, Typical
 from ssdvae.records import read_json
 from ssdvae.shapes import check_shape
 from ssdvae.weights import check_finite, load_weights, put_into, save_weights
@@ -39,7 +41,9 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
     vocabulary: Vocabulary
     frames: Inventory
     slots: Slots
+    columns: Columns | None
     reading: Reading
+    typical: Typical | None
 
     def generate_model_card(
         self, *args: Any, scores: dict[str, Any] | None = None, **kwargs: Any
@@ -62,12 +66,16 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         with atomic_write(save_directory / "config.json") as path:
             values = versioned(self.config.to_publish())
             values |= {"reading": asdict(self.reading), "slots": self.slots}
+            if self.columns is not None:
+                values["columns"] = self.columns.to_record()
             path.write_text(json.dumps(values, indent=2) + "\n")
         self.vocabulary.save(save_directory / "vocab.json")
         self.frames.save(save_directory / "frames.json")
         # The weights come last, and vouch for the others.
         digests = {name: sha256(save_directory / name) for name in FILES if name.endswith(".json")}
         save_weights(save_directory / "model.safetensors", self.state_dict(), digests)
+        if self.typical is not None:
+            self.typical.write(save_directory)
 
     @classmethod
     def _from_pretrained(
@@ -91,7 +99,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
                     force_download=force_download,
                     local_files_only=local_files_only,
                     token=token,
-                    allow_patterns=list(FILES),
+                    allow_patterns=[*FILES, TYPICAL],
                 )
             )
         return cls.read(folder)
@@ -118,6 +126,10 @@ def _slots(names: object) -> Slots:
     return checked_slots(names)
 
 
+def _columns(record: object) -> Columns | None:
+    return None if record is None else Columns.from_record(record)
+
+
 def read_model(folder: Path) -> EventModel:
     """The model in a folder, whichever it is."""
     from ssdvae.models import model_class  # the table of models needs this module first
@@ -139,11 +151,15 @@ def read_model(folder: Path) -> EventModel:
     try:
         reading = _part("reading", Reading.from_record, values.pop("reading", {}), path)
         slots = _part("slots", _slots, values.pop("slots", list(SLOTS)), path)
+        columns = _part("columns", _columns, values.pop("columns", None), path)
+        if columns is not None and columns.slots != slots:
+            raise DataError(path, None, "other slots than those of its columns", ", ".join(columns.slots))
         settings = read_model_settings(values)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     vocabulary, frames = Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json")
     model = model_class(settings.model)(settings, vocabulary, frames, slots)
-    model.reading = reading
+    model.reading, model.columns = reading, columns
+    model.typical = Typical.read(folder)
     put_into(model, tensors, weights, "the weights of this model")
     return model.eval()

@@ -11,7 +11,7 @@ and the encoder answers with q(f | w; I) = Π_m q(f_m | f_{m−1}, I_m, w), soft
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -150,6 +150,11 @@ class Posterior:
     @property
     def attention(self) -> Float[Tensor, "B M T"]:
         return self.looks.shares
+
+    def first(self, events: int) -> Posterior:
+        """The frames of the first events; what was looked at for those after them is still there."""
+        names = ("raw_logits", "logits", "sample", "memory", "mask")
+        return replace(self, **{name: getattr(self, name)[:, :events] for name in names})
 
     @property
     def frame(self) -> Int[Tensor, "B M"]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -28,6 +30,17 @@ class Plan:
     event: int = 0
     word_offsets: Float[Tensor, "B V"] | None = None
     weights: Float[Tensor, "B N F"] | None = None
+
+    @classmethod
+    def together(cls, plans: Sequence[Plan]) -> Plan:
+        """Plans of the same model and the same number of variables, one after another."""
+
+        def joined(name: str) -> Any:
+            parts = [getattr(plan, name) for plan in plans]
+            return None if parts[0] is None else torch.cat(parts)
+
+        names = ("vectors", "mask", "frames", "word_offsets", "weights")
+        return replace(plans[0], **{name: joined(name) for name in names})
 
     def rows(self, rows: Int[Tensor, " K"]) -> Plan:
         """Some of the documents, each as often as wanted."""

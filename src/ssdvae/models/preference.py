@@ -86,7 +86,7 @@ class Preference(nn.Module):
         frequency = self.frequency[frames.clamp_min(0)]
         candidates = ((counts / frequency + smoothing) / (total + smoothing)).log()
         rows = others.expand(-1, len(self.frequency) + 1).scatter(1, index, candidates)
-        return rows[:, :-1].masked_fill(total == 0, 0).view(*shape, -1)
+        return rows[:, :-1].masked_fill(total == 0, 0).view(*shape, len(self.frequency))
 
     def for_encoder(
         self, heads: Int[Tensor, "B M"], own: Int[Tensor, "B M"] | None

@@ -18,6 +18,7 @@ from ssdvae.models.base import Beliefs, EventModel, Loss
 from ssdvae.models.decoder import DecoderState, GuidedDecoder
 from ssdvae.models.document import DocumentVector
 from ssdvae.models.encoder import Encoder, Surroundings
+from ssdvae.models.foresight import Foresight
 from ssdvae.models.latent import (
     Elbo,
     Posterior,
@@ -234,16 +235,59 @@ class SSDVAE(EventModel):
             return plan
         # Only a prior that waits for the words comes here, and these are all in the state.
         sample = sampler(self.prior.next(state.layers[-1]), noise)
-        new = self._plan_of(sample[:, None])
-        assert plan.frames is not None
-        assert new.frames is not None
-        return replace(
-            plan,
-            vectors=torch.cat([plan.vectors, new.vectors], dim=1),
-            mask=torch.cat([plan.mask, new.mask], dim=1),
-            frames=torch.cat([plan.frames, new.frames], dim=1),
-            weights=None if plan.weights is None else torch.cat([plan.weights, sample[:, None]], dim=1),
-        )
+        return _followed_by(plan, self._plan_of(sample[:, None]))
+
+    def foresee(
+        self, read: Batch, samples: int, noise: Noise, given: Int[Tensor, " B"] | None = None
+    ) -> Foresight:
+        """Chains f ~ q(f | w) of the events, each with a next frame, weighed by p(w, f) / q(f | w).
+
+        The next frame is from the prior. A uniform one says nothing of it: then it is what the encoder
+        foresees, as in scripts that begin with a seed. A frame that is given weighs its chain by its chance.
+        """
+        draws = [self._foresee_once(read, noise, given) for _ in range(samples)]
+        log_p = torch.stack([draw.log_p for draw in draws], dim=1)
+        weights = torch.stack([draw.log_weight for draw in draws], dim=1).log_softmax(1)
+        frames = (weights[..., None] + log_p).logsumexp(1)
+        if given is not None:
+            known = given.clamp_min(0)[:, None, None].expand(-1, samples, 1)
+            told = log_p.gather(-1, known)[..., 0].masked_fill((given < 0)[:, None], 0)
+            weights = (weights + told).log_softmax(1)
+        # Document by document, all draws of one after another.
+        order = torch.arange(samples * len(read), device=self.device).view(samples, -1).T.flatten()
+        plan = Plan.together([draw.plan for draw in draws]).rows(order)
+        layers = torch.cat([draw.layers for draw in draws], dim=1)
+        return Foresight(plan.after(read.mask.shape[1]), DecoderState(layers).rows(order), weights, frames)
+
+    def _foresee_once(self, read: Batch, noise: Noise, given: Int[Tensor, " B"] | None) -> _Draw:
+        size, events = read.mask.shape
+        if not events:
+            log_p, log_weight = self.prior.first(size), self.frame_embedding.new_zeros(size)
+            plan = self._plan_of(self._next_sample(log_p, noise, given)[:, None])
+            return _Draw(plan, self.word_decoder.initial_state(plan).layers, log_weight, log_p)
+        inputs = self.reader(read.tokens)
+        states = self._read(inputs, read.mask)
+        ahead = torch.full((size, events + 1), -1, device=self.device)
+        chain = self._chain(states, PlanRequest.continuing(read, ahead, categorical, noise))
+        read_chain = chain.first(events)
+        plan = self._plan(read_chain, states)
+        output = self.word_decoder(inputs, plan)
+        words = self.likelihood(output.joined, read, plan).sum((1, 2))
+        before = read_chain.log_prob_of_sample(self.prior(read_chain.sample, output.ends)).sum(1)
+        log_p = chain.logits[:, -1].log_softmax(-1)
+        if self.prior.learned:
+            log_p = self.prior.next(self.prior.context(read_chain.sample, output.ends)[:, -1])
+        new = self._plan_of(self._next_sample(log_p, noise, given)[:, None])
+        return _Draw(_followed_by(plan, new), output.state.layers, words + before - read_chain.log_q(), log_p)
+
+    def _next_sample(
+        self, log_p: Float[Tensor, "B F"], noise: Noise, given: Int[Tensor, " B"] | None
+    ) -> Float[Tensor, "B F"]:
+        sample = categorical(log_p, noise)
+        if given is None:
+            return sample
+        told = functional.one_hot(given.clamp_min(0), log_p.shape[-1]).to(sample)
+        return told.where((given >= 0)[:, None], sample)
 
     def transitions(self) -> Float[Tensor, "F F"] | None:
         log_p = self.prior.transitions()
@@ -309,6 +353,34 @@ class _States:
     hidden: Float[Tensor, "B T h"]
     frame_offsets: Float[Tensor, "B 1 F"] | None = None
     word_offsets: Float[Tensor, "B V"] | None = None
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """One chain of frames for each document, up to the next event."""
+
+    plan: Plan
+    layers: Float[Tensor, "L B h"]  # the decoder's state before the next event
+    log_weight: Float[Tensor, " B"]
+    log_p: Float[Tensor, "B F"]  # of the next frame
+
+
+def _frames(plan: Plan) -> Int[Tensor, "B N"]:
+    assert plan.frames is not None
+    return plan.frames
+
+
+def _followed_by(plan: Plan, later: Plan) -> Plan:
+    """The plan with further frames."""
+    return replace(
+        plan,
+        vectors=torch.cat([plan.vectors, later.vectors], dim=1),
+        mask=torch.cat([plan.mask, later.mask], dim=1),
+        frames=torch.cat([_frames(plan), _frames(later)], dim=1),
+        weights=None
+        if plan.weights is None or later.weights is None
+        else torch.cat([plan.weights, later.weights], dim=1),
+    )
 
 
 def _greedy(batch: Batch) -> PlanRequest:

@@ -41,7 +41,7 @@ def legible(corpus: Corpus, documents: Documents, count: int) -> NDArray[np.int6
 
 def readings(model: EventModel, explanation: Explanation, shown: Sequence[Document]) -> Html:
     """Some documents with their frames; the sentence about attention is over all that are looked at."""
-    read = list(infer_documents(model, shown, lowercase=False))
+    read = list(infer_documents(model, shown, lowercase=False, top=2, attention=True))
     return join(
         [
             tag(
@@ -142,15 +142,9 @@ def _word(word: str, share: float | None) -> Html:
 
 def _doubt(inferred: InferredEvent) -> Html | None:
     """What else it may be."""
-    if inferred.runner_up is None or inferred.runner_up_probability < DOUBT:
+    if len(inferred.frames) < 2 or (other := inferred.frames[1]).probability < DOUBT:
         return None
-    return tag(
-        "span",
-        "or ",
-        breakable(inferred.runner_up),
-        f" {percent(inferred.runner_up_probability)}",
-        class_="doubt",
-    )
+    return tag("span", "or ", breakable(other.name), f" {percent(other.probability)}", class_="doubt")
 
 
 def _known(frame: str | None, state: str | None) -> Html | None:

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from ssdvae.data.events import Document, Event
-from ssdvae.files import atomic_write
+from ssdvae.files import atomic_write, open_text_for_writing
 
 VAGUE = 0.25
 KNOWN = 0.3
@@ -75,6 +76,9 @@ PROCESSES = {
 COLUMNS = ("ticket", "when", "action", "agent", "product", "channel", "stage")
 
 
+XES_KEYS = {"action": "concept:name", "agent": "org:resource"}
+
+
 @dataclass(frozen=True)
 class Row:
     """One event of the log; it has the columns of the table, and whether its stage is written down."""
@@ -87,6 +91,13 @@ class Row:
     channel: str
     stage: str
     known: bool
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """What is written of it; the stage only where it is known."""
+        shown = {name: str(getattr(self, name)) for name in COLUMNS}
+        stage = self.stage if self.known else ""
+        return {**shown, "when": self.when.isoformat(" ", "minutes"), "stage": stage}
 
     @property
     def event(self) -> Event:
@@ -107,21 +118,36 @@ def ticket_documents(count: int, seed: int = 1, known: float = KNOWN) -> Iterato
 
 
 def write_tickets(path: Path, rows: Iterable[list[Row]]) -> int:
-    """A table with one line an event; returns how many tickets there were."""
+    """A table (.csv) with one line an event, or a log (.xes); returns how many tickets there were."""
+    write = _write_xes if ".xes" in path.suffixes else _write_csv
+    with atomic_write(path) as temporary, open_text_for_writing(temporary) as file:
+        return write(file, rows)
+
+
+def _write_csv(file: IO[str], tickets: Iterable[list[Row]]) -> int:
+    table, count = csv.writer(file), 0
+    table.writerow(COLUMNS)
+    for ticket in tickets:
+        count += 1
+        table.writerows([row.cells.values() for row in ticket])
+    return count
+
+
+def _write_xes(file: IO[str], tickets: Iterable[list[Row]]) -> int:
+    """Action, agent and time under the names of the standard, the other columns under their own."""
     count = 0
-    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(COLUMNS)
-        for ticket in rows:
-            count += 1
-            for row in ticket:
-                shown = row if row.known else replace(row, stage="")
-                table.writerow(
-                    [
-                        shown.when.isoformat(" ", "minutes") if c == "when" else getattr(shown, c)
-                        for c in COLUMNS
-                    ]
-                )
+    file.write('<?xml version="1.0" encoding="UTF-8"?>\n<log xes.version="1.0">\n')
+    for ticket in tickets:
+        count += 1
+        file.write(f'<trace>\n<string key="concept:name" value="{ticket[0].ticket}"/>\n')
+        for row in ticket:
+            named = {XES_KEYS.get(name, name): cell for name, cell in row.cells.items() if cell}
+            del named["ticket"]
+            date = f'<date key="time:timestamp" value="{row.when.isoformat()}+00:00"/>'
+            words = [f'<string key="{key}" value="{cell}"/>' for key, cell in named.items() if key != "when"]
+            file.write(f"<event>{date}{''.join(words)}</event>\n")
+        file.write("</trace>\n")
+    file.write("</log>\n")
     return count
 
 

@@ -19,10 +19,13 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from ssdvae.answers.infer import infer_documents
+from ssdvae.answers.next_events import next_events
+from ssdvae.answers.score import score_documents
 from ssdvae.config import BenchmarkSettings
 from ssdvae.data.batches import Noise, collate, generator, in_order
 from ssdvae.data.corpus import Documents
-from ssdvae.data.events import MISSING
+from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.memory import peak_memory_mb
 from ssdvae.models.base import EventModel
@@ -35,6 +38,10 @@ SIDE, SECONDS = 2048, 0.5
 
 FRAMES_OF_A_HEAD = 3
 """Candidates that a planner has for a frequent head; on Wikipedia a head has 2.5 in the mean."""
+
+
+ASKED = 50
+"""Documents that questions are asked about, at most."""
 
 
 def benchmark(settings: BenchmarkSettings) -> dict[str, Any]:
@@ -121,7 +128,33 @@ def time_steps(settings: BenchmarkSettings) -> dict[str, Any]:
         "device": str(accelerator.device),
         "train": training,
         "evaluate": evaluation,
+        # Last, so that what they take is not counted as the memory of training.
+        "answers": answer_rates(model.eval(), scored),
     }
+
+
+def answer_rates(model: EventModel, documents: Documents) -> dict[str, float]:
+    """Documents a second of what is asked of a trained model, as far as it has an answer.
+
+    The likeliest next events are looked for with a beam of 10, and 5 draws where frames are latent.
+    """
+    names = model.vocabulary.names
+    asked = [
+        Document(str(row), tuple(Event.of_words([names[word] for word in words]) for words in events))
+        for row, events in enumerate(documents.padded(documents.tokens, 0).tolist()[:ASKED])
+    ]
+    ways: dict[str, Callable[[], Iterator[Any]]] = {}
+    if model.infers_frames:
+        ways["infer"] = lambda: infer_documents(model, asked)
+    if model.decoder is not None:
+        ways["score"] = lambda: score_documents(model, asked, samples=5)
+        ways["next"] = lambda: next_events(model, asked, beam=10, samples=5)
+    rates = {}
+    for name, answer in ways.items():
+        start = time.perf_counter()
+        count = sum(1 for _ in answer())
+        rates[name] = count / (time.perf_counter() - start)
+    return rates
 
 
 def gemm_gflops(device: torch.device) -> float:

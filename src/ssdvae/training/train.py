@@ -185,8 +185,9 @@ def _relations(settings: TrainSettings) -> Sequence[Relation]:
 def _read_lexicon(path: Path, corpus: Corpus) -> tuple[Tensor, str]:
     """The heads and frames of the corpus that a lexicon puts together, by number; and how many, in words.
 
-    A head is looked up by its lemma, where that is known, and by itself.
+    A head is looked up by its lemma, where that is known, by itself, and as a regular form of English.
     """
+    from ssdvae.extraction.english import regular_stems
     from ssdvae.extraction.lexicon import read_lexicon  # slow to import
 
     lexicon, documents = read_lexicon(path), corpus.split("train")
@@ -194,7 +195,9 @@ def _read_lexicon(path: Path, corpus: Corpus) -> tuple[Tensor, str]:
     pairs, found = [], np.zeros(len(heads), dtype=bool)
     for word in np.flatnonzero(heads).tolist():
         form = corpus.vocabulary.name(word)
-        frames = lexicon.candidates(Event(form, lemma=corpus.lemmas.get(form)))
+        lemma = corpus.lemmas.get(form)
+        tried = (lemma,) if lemma else (form, *regular_stems(form))
+        frames = next(filter(None, (lexicon.candidates(Event(form, lemma=name)) for name in tried)), {})
         known = [number for frame in frames if (number := corpus.frames.id(frame)) >= 0]
         found[word] = bool(known)
         pairs += [(word, frame) for frame in known]
@@ -259,7 +262,7 @@ class _Training:
         frames += _unnamed_frames(settings, corpus)
         refuse_if_too_large(settings, words, frames, len(self.documents), longest, slots)
         self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors, corpus.slots)
-        self.model.reading = replace(reading, longest=longest)
+        self.model.reading, self.model.columns = replace(reading, longest=longest), corpus.columns
         self._say_what_is_read(whole, reading)
         self.optimizer = new_optimizer(self.model, settings)
         self.prepared, self.prepared_optimizer = accelerator.prepare(self.model, self.optimizer)

@@ -10,9 +10,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
+from ssdvae.data.columns import Columns
 from ssdvae.data.events import SLOTS, Document, Slots
+from ssdvae.data.readers.grouped import read_table
 from ssdvae.data.readers.jsonl import read_jsonl, write_jsonl
 from ssdvae.data.readers.official import read_official
+from ssdvae.data.readers.rows import has_rows
 from ssdvae.data.readers.tabular import read_csv, read_parquet
 from ssdvae.data.shards import list_shards
 from ssdvae.errors import DataError, UserError
@@ -27,11 +30,19 @@ class Reader(Protocol):
     def __call__(self, path: Path, report: Report, slots: Slots) -> Iterator[Document]: ...
 
 
+def read_xes(path: Path, report: Report, slots: Slots) -> Iterator[Document]:
+    """A log is read by its columns."""
+    raise UserError(f"{path} is a log, and it is not said which of its attributes make an event\n{PREPARED}")
+
+
+PREPARED = "a model knows them that was trained on a corpus that `ssdvae prepare` made of a table or a log"
+
 READERS: dict[str, Reader] = {
     "jsonl": read_jsonl,
     "csv": read_csv,
     "parquet": read_parquet,
     "official": read_official,
+    "xes": read_xes,
 }
 
 ENDINGS = {
@@ -42,6 +53,7 @@ ENDINGS = {
     ".tsv": "csv",
     ".parquet": "parquet",
     "_tup.txt": "official",
+    ".xes": "xes",
 }
 
 
@@ -89,17 +101,34 @@ def guess_format(path: AnyPath) -> str:
 
 
 def read_documents(
-    path: AnyPath, format: str | None = None, skip_bad: Report | None = None, slots: Slots = SLOTS
+    path: AnyPath,
+    format: str | None = None,
+    skip_bad: Report | None = None,
+    slots: Slots = SLOTS,
+    columns: Columns | None = None,
+    asked: bool = False,
 ) -> Iterator[Document]:
     """The documents of a file, or of the shards of a folder.
 
-    The first bad line raises, unless ``skip_bad`` is there to count them.
+    The first bad line raises, unless ``skip_bad`` is there to count them. A table or a log is read by its
+    ``columns`` if they are known: those that somebody ``asked`` for, which must all be there, or those of the
+    table that a model was trained on.
     """
     report = stop_at_first_error if skip_bad is None else skip_bad
     files = list_shards(Path(path)) or [Path(path)]
-    choices = [format or guess_format(file) for file in files]
-    for choice in choices:
-        if choice not in READERS:
-            raise UserError(f"no format {choice!r}; there are: {', '.join(READERS)}")
-    readers = zip(files, choices, strict=True)
-    return chain.from_iterable(READERS[choice](file, report, slots) for file, choice in readers)
+    choices = [known_format(file, format) for file in files]
+
+    def read(file: Path, choice: str) -> Iterator[Document]:
+        if columns is not None and has_rows(file, choice):
+            return read_table(file, choice, columns, report, asked)
+        return READERS[choice](file, report, slots)
+
+    return chain.from_iterable(map(read, files, choices))
+
+
+def known_format(path: AnyPath, format: str | None) -> str:
+    """The format that is asked for, or that the name of the file tells."""
+    choice = format or guess_format(path)
+    if choice not in READERS:
+        raise UserError(f"no format {choice!r}; there are: {', '.join(READERS)}")
+    return choice

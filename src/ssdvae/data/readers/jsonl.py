@@ -28,6 +28,24 @@ def read_jsonl(path: Path, report: Report, slots: Slots = SLOTS) -> Iterator[Doc
     return parse_lines(path, byte_lines(path), report, slots)
 
 
+def read_with_holes(path: Path, report: Report, slots: Slots, hole: str) -> Iterator[Document]:
+    """The same, where ``null`` among the events of a document stands for one whose head is ``hole``."""
+    for number, text in filled_lines(path, report):
+        try:
+            yield parse_line(path, number, _marked(text, slots, hole), slots)
+        except DataError as error:
+            report(error)
+
+
+def _marked(text: str, slots: Slots, hole: str) -> str:
+    try:
+        record = json.loads(text)
+        events = record["events"]
+        return json.dumps({**record, "events": [{slots[0]: hole} if e is None else e for e in events]})
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return text  # what is wrong with it is told when it is parsed
+
+
 def parse_lines(
     path: Path, lines: Iterable[tuple[int, bytes]], report: Report, slots: Slots = SLOTS
 ) -> Iterator[Document]:
@@ -61,24 +79,28 @@ def parse_line(path: Path, number: int, text: str, slots: Slots = SLOTS) -> Docu
 
 
 def _document(text: str, number: int, slots: Slots) -> Document:
+    record = json_value(text)
+    if isinstance(record, dict) and slots[0] in record and "events" not in record:
+        record = {"id": record.get("id", f"line-{number}"), "events": [record]}
+    return document_from_record(record, slots)
+
+
+def json_value(text: str) -> Any:
+    """What a line says; ``Malformed`` where it is no JSON."""
     try:
-        record = json.loads(text)
+        value = json.loads(text)
         # Half a surrogate pair can be escaped in JSON, but such a word could never be written again.
         if "\\ud" in text.lower():
-            json.dumps(record, ensure_ascii=False).encode()
-        if isinstance(record, dict) and slots[0] in record and "events" not in record:
-            record = {"id": record.get("id", f"line-{number}"), "events": [record]}
-        return document_from_record(record, slots)
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise Malformed(f"{error.msg} at column {error.colno}", EXPECTED) from error
     except UnicodeEncodeError as error:
         raise Malformed("half of a surrogate pair (an escape such as \\ud800)", "whole characters") from error
     except RecursionError as error:
         raise Malformed("brackets within brackets, too deep to read", EXPECTED) from error
-    except Malformed:
-        raise
     except ValueError as error:  # a number with thousands of digits
         raise Malformed(str(error), EXPECTED) from error
+    return value
 
 
 def write_jsonl(path: AnyPath, documents: Iterable[Document], slots: Slots = SLOTS) -> int:

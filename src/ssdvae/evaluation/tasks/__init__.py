@@ -15,6 +15,7 @@ from ssdvae.evaluation.tasks.cloze import CLOZE
 from ssdvae.evaluation.tasks.frames import FRAME_PREDICTION
 from ssdvae.evaluation.tasks.masked import MASKED
 from ssdvae.evaluation.tasks.mcnc import MCNC
+from ssdvae.evaluation.tasks.next_event import NEXT_EVENT
 from ssdvae.evaluation.tasks.order import ORDER
 from ssdvae.evaluation.tasks.perplexity import PERPLEXITY
 from ssdvae.evaluation.tasks.scripts import SCRIPTS
@@ -26,6 +27,7 @@ TASKS: dict[str, Task] = {
         PERPLEXITY,
         FRAME_PREDICTION,
         CLOZE,
+        NEXT_EVENT,
         MCNC,
         SIMILARITY,
         MASKED,

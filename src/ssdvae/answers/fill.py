@@ -1,0 +1,193 @@
+"""What is missing: events or words anywhere in a document, from what came before and after.
+
+Candidates are the likeliest after what came before (``search``), and are weighed by the whole document:
+
+    p(c | before, after) ∝ p(before, c, after)
+
+which is normalised over the candidates: what none of them is has no part. Where the model is not exact, the
+probability of a document is its bound, or an estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from ssdvae.answers.next_events import foresee
+from ssdvae.answers.ranked import Ranked, ranked
+from ssdvae.answers.score import Kind, document_log_probs, kind_of
+from ssdvae.answers.search import search
+from ssdvae.answers.table import Row, slot_columns
+from ssdvae.data.batches import Batch, in_order
+from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
+from ssdvae.models.base import EventModel
+from ssdvae.models.inputs import to_batch
+
+HOLE = "?"
+"""Stands where a word is wanted; as the head of an event without other words, the whole event is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """An event that may have stood there."""
+
+    event: Event
+    probability: float  # given what came before and after
+    before: float  # given what came before alone, among the same candidates
+
+    def to_record(self, slots: Slots) -> dict[str, Any]:
+        return {
+            **slot_columns(self.event, slots),
+            "probability": round(self.probability, 6),
+            "before": round(self.before, 6),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A place where something is missing, and what may have been there."""
+
+    place: int  # of the event, from 0
+    slots: tuple[str, ...]  # that are missing
+    fillings: tuple[Filling, ...]  # the likeliest first
+    frames: Ranked  # of a model that infers them
+
+    def to_record(self, slots: Slots) -> dict[str, Any]:
+        record: dict[str, Any] = {"event": self.place + 1, "slots": self.slots}
+        if self.frames:
+            record["frames"] = [frame.to_record("frame") for frame in self.frames]
+        return {**record, "candidates": [filling.to_record(slots) for filling in self.fillings]}
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A document with its likeliest words in all holes, and what else may have stood there."""
+
+    id: str
+    events: tuple[Event, ...]
+    holes: tuple[Hole, ...]
+    kind: Kind  # of the probabilities of documents behind all this
+    slots: Slots = SLOTS  # of the model
+
+    def to_record(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "events": [event_to_record(event, self.slots) for event in self.events],
+            "holes": [hole.to_record(self.slots) for hole in self.holes],
+        }
+
+    def rows(self) -> Iterator[Row]:
+        """For tables: one row a candidate."""
+        for hole in self.holes:
+            for rank, filling in enumerate(hole.fillings, start=1):
+                yield {
+                    "id": self.id,
+                    "event": hole.place + 1,
+                    "rank": rank,
+                    **slot_columns(filling.event, self.slots),
+                    "probability": filling.probability,
+                    "before": filling.before,
+                }
+
+
+def missing_slots(event: Event, slots: int) -> tuple[int, ...]:
+    """Those of the slots of an event in which a word is wanted."""
+    if event.words == (HOLE,):
+        return tuple(range(slots))
+    return tuple(slot for slot, word in enumerate(event.words) if word == HOLE)
+
+
+def with_holes(document: Any) -> Any:
+    """A document as people give it, with an event that is all hole in the place of each None."""
+    if isinstance(document, Mapping) and isinstance(document.get("events"), list | tuple):
+        return {**document, "events": with_holes(document["events"])}
+    if isinstance(document, list | tuple):
+        return [Event(HOLE) if event is None else event for event in document]
+    return document
+
+
+def fill_documents(
+    model: EventModel,
+    documents: Iterable[Document],
+    top: int = 5,
+    beam: int = 100,
+    samples: int = 10,
+    seed: int = 1,
+    batch: int = 200,
+) -> Iterator[Filled]:
+    """What is missing in documents, one after another.
+
+    Holes are filled from the left: later ones are left out while an earlier one is looked at, and earlier
+    ones have their likeliest filling while a later one is.
+    """
+    for document in documents:
+        events, holes = list(document.events), []
+        for place in range(len(events)):
+            wanted = missing_slots(events[place], len(model.slots))
+            if not wanted:
+                continue
+            after = [event for event in events[place + 1 :] if HOLE not in event.words]
+            hole, best = _fill(
+                model, events[:place], events[place], after, wanted, top, beam, samples, seed, batch
+            )
+            events[place] = best
+            holes.append(hole)
+        yield Filled(document.id, tuple(events), tuple(holes), kind_of(model), model.slots)
+
+
+@torch.no_grad()
+def _fill(
+    model: EventModel,
+    before: list[Event],
+    event: Event,
+    after: list[Event],
+    wanted: tuple[int, ...],
+    top: int,
+    beam: int,
+    samples: int,
+    seed: int,
+    batch: int,
+) -> tuple[Hole, Event]:
+    start = to_batch(model, [Document("", tuple(before))])
+    fixed = to_batch(model, [Document("", (event,))]).tokens[:, 0]
+    fixed[:, list(wanted)] = -1
+    found = search(model, foresee(model, start, samples=samples, seed=seed), fixed, beam)
+    possible = torch.isfinite(found.log_p[0])
+    candidates, log_before = found.tokens[0, possible], found.log_p[0, possible].log_softmax(0)
+    rest = to_batch(model, [Document("", tuple(after))]).tokens
+    documents = between(start.tokens, candidates, rest)
+    log_p, by_frame = [], []
+    for rows in in_order(len(candidates), batch):
+        part = documents.rows(torch.from_numpy(rows).to(model.device))
+        log_p.append(document_log_probs(model, part, samples, seed))
+        if model.infers_frames:
+            beliefs = model.infer(part)
+            assert beliefs is not None
+            by_frame.append(beliefs.log_q[:, len(before)].double())
+    log_share = torch.cat(log_p).log_softmax(0)
+    order = log_share.argsort(descending=True, stable=True)
+    names = [[model.vocabulary.name(word) for word in candidates[row].tolist()] for row in order.tolist()]
+    fillings = tuple(
+        Filling(Event.of_words(words), float(log_share[row].exp()), float(log_before[row].exp()))
+        for words, row in zip(names[:top], order.tolist(), strict=False)
+    )
+    frames: Ranked = ()
+    if by_frame:
+        frames = ranked((torch.cat(by_frame) + log_share[:, None]).logsumexp(0), model.frames, top)
+    hole = Hole(len(before), tuple(model.slots[slot] for slot in wanted), fillings, frames)
+    return hole, Event.of_words(names[0])
+
+
+def between(
+    before: Int[Tensor, "one K slots"], candidates: Int[Tensor, "H slots"], after: Int[Tensor, "one L slots"]
+) -> Batch:
+    """A document with each of H events in the same place."""
+    rows = len(candidates)
+    parts = (before.expand(rows, -1, -1), candidates[:, None], after.expand(rows, -1, -1))
+    return Batch.of_words(torch.cat(parts, dim=1))

@@ -1,0 +1,234 @@
+"""What comes next: after some events, the next frame, the next head, and the likeliest whole events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ssdvae.answers.infer import count_unknown
+from ssdvae.answers.ranked import Candidate, Ranked, ranked
+from ssdvae.answers.search import Found, documents_at_once, search
+from ssdvae.answers.table import Row, slot_columns
+from ssdvae.data.batches import Batch, Noise, generator
+from ssdvae.data.events import MISSING, SLOTS, Document, Event, Slots, event_to_record
+from ssdvae.errors import UserError
+from ssdvae.models.base import EventModel
+from ssdvae.models.foresight import Foresight
+from ssdvae.models.inputs import groups, to_batch
+
+FRAME = "frame"
+"""What a frame that is given is called, among the slots."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextEvent:
+    """An event that may come next, how probable it is, and the frame that it would be taken to have."""
+
+    event: Event
+    probability: float
+    frame: Candidate | None
+
+    def to_record(self, slots: Slots) -> dict[str, Any]:
+        record = {**event_to_record(self.event, slots), "probability": round(self.probability, 8)}
+        if self.frame is None:
+            del record["frame"]
+        else:
+            record |= {"frame": self.frame.name, "frame_probability": round(self.frame.probability, 6)}
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What comes after the events of a document; all of it given what was ``given`` of the next event."""
+
+    id: str
+    read: int  # events
+    given: dict[str, str]
+    given_probability: float | None  # how probable that was; None if nothing was given
+    frames: Ranked
+    heads: Ranked
+    events: tuple[NextEvent, ...]
+    exact: bool  # whether the probabilities are exact
+    note: str  # what they are, in words
+    unknown_words: int
+    slots: Slots = SLOTS  # of the model
+
+    def to_record(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"id": self.id, "read": self.read, "exact": self.exact, "note": self.note}
+        if self.given:
+            record |= {"given": self.given, "given_probability": self.given_probability}
+        if self.frames:
+            record["frames"] = [frame.to_record("frame") for frame in self.frames]
+        record["heads"] = [head.to_record("head") for head in self.heads]
+        return {**record, "events": [event.to_record(self.slots) for event in self.events]}
+
+    def rows(self) -> Iterator[Row]:
+        """For tables: one row a frame, a head and an event."""
+        for kind, names in (("frame", self.frames), ("head", self.heads)):
+            for rank, one in enumerate(names, start=1):
+                nothing: Row = dict.fromkeys(self.slots)
+                found = {"frame": one.name} if kind == "frame" else {"frame": None, self.slots[0]: one.name}
+                yield self._row(kind, rank, {**nothing, **found}, one.probability)
+        for rank, event in enumerate(self.events, start=1):
+            frame = {"frame": None if event.frame is None else event.frame.name}
+            yield self._row(
+                "event", rank, {**slot_columns(event.event, self.slots), **frame}, event.probability
+            )
+
+    def _row(self, kind: str, rank: int, found: Row, probability: float) -> Row:
+        return {"id": self.id, "kind": kind, "rank": rank, **found, "probability": probability}
+
+
+def next_events(
+    model: EventModel,
+    documents: Iterable[Document],
+    given: Mapping[str, str] | None = None,
+    top: int = 5,
+    beam: int = 100,
+    samples: int = 20,
+    seed: int = 1,
+    batch: int = 100,
+) -> Iterator[Next]:
+    """What comes after each of some documents, one after another; no more than a batch is held at once."""
+    told = dict(given or {})
+    frame, fixed = given_numbers(model, told)
+    for group in groups(documents, batch):
+        answers: dict[int, Next] = {}
+        # What has the same length is read together: there is nothing to be padded.
+        for length in sorted({len(document.events) for document in group}):
+            places = [place for place, document in enumerate(group) if len(document.events) == length]
+            size = documents_at_once(model, beam, 1 if model.exact else samples)
+            for start in range(0, len(places), size):
+                some = places[start : start + size]
+                part = [group[place] for place in some]
+                found = _next(model, part, told, frame, fixed, top, beam, samples, seed)
+                answers |= zip(some, found, strict=True)
+        yield from (answers[place] for place in range(len(group)))
+
+
+def given_numbers(model: EventModel, given: Mapping[str, str]) -> tuple[int, list[int]]:
+    """The number of the frame that is given, −1 for none, and of the words in the slots."""
+    known = (FRAME, *model.slots)
+    if unknown := [name for name in given if name not in known]:
+        raise UserError(f"--given: no slot {unknown[0]!r}; there are: {', '.join(known)}")
+    frame = model.frames.find(given[FRAME], "frame") if FRAME in given else -1
+    if frame >= 0 and not model.infers_frames:
+        raise UserError(f"{model.config.model} has no frames that could be given to it")
+    fixed = [
+        model.vocabulary.find(_word(model, given[slot]), "word") if slot in given else -1
+        for slot in model.slots
+    ]
+    return frame, fixed
+
+
+def _word(model: EventModel, word: str) -> str:
+    if word in ("-", "_", MISSING, ""):
+        return MISSING
+    return word.lower() if model.vocabulary.lowercase else word
+
+
+@torch.no_grad()
+def foresee(model: EventModel, read: Batch, frame: int = -1, samples: int = 20, seed: int = 1) -> Foresight:
+    """What may come after documents of the same length; what one gets depends on no other."""
+    noise = Noise(generator(seed, "next"), len(read), alike=True)
+    given = None if frame < 0 else torch.full((len(read),), frame, device=model.device)
+    return model.foresee(read, samples, noise, given)
+
+
+@torch.no_grad()
+def head_log_probs(model: EventModel, ahead: Foresight) -> Float[Tensor, "B V"]:
+    """log p of every head of the next event."""
+    log_p, _ = model.next_word(ahead.state, ahead.plan, None, 0)
+    return (ahead.log_weights.double()[..., None] + log_p.view(*ahead.log_weights.shape, -1)).logsumexp(1)
+
+
+@torch.no_grad()
+def _next(
+    model: EventModel,
+    documents: Sequence[Document],
+    given: dict[str, str],
+    frame: int,
+    fixed: Sequence[int],
+    top: int,
+    beam: int,
+    samples: int,
+    seed: int,
+) -> list[Next]:
+    read = to_batch(model, documents)
+    ahead = foresee(model, read, frame, samples, seed)
+    words = torch.tensor(fixed, device=model.device).expand(len(documents), -1)
+    found = search(model, ahead, words, max(beam, top))
+    log_frames = ahead.log_frames
+    by_event = _frames_of_events(model, read, found.tokens[:, :top]) if model.infers_frames else None
+    told = found.log_fixed.clone()
+    if frame >= 0 and log_frames is not None:
+        told += log_frames[:, frame]
+        log_frames = torch.full_like(log_frames, -torch.inf).index_fill(1, torch.tensor([frame]), 0)
+    elif log_frames is not None and max(fixed) >= 0:
+        # Of all events of the beam: what is given of an event says something of its frame.
+        weights = found.log_share.log_softmax(1)
+        log_frames = (_frames_of_events(model, read, found.tokens) + weights[..., None]).logsumexp(1)
+    unknown, note = count_unknown(model, read), _note(model, found, samples)
+    answers = []
+    for row, document in enumerate(documents):
+        events = []
+        for place in range(min(top, found.tokens.shape[1])):
+            if not torch.isfinite(found.log_p[row, place]):
+                break
+            names = [model.vocabulary.name(word) for word in found.tokens[row, place].tolist()]
+            events.append(
+                NextEvent(
+                    Event.of_words(names),
+                    float(found.log_share[row, place].exp()),
+                    None if by_event is None else ranked(by_event[row, place], model.frames, 1)[0],
+                )
+            )
+        answers.append(
+            Next(
+                id=document.id,
+                read=len(document.events),
+                given=given,
+                given_probability=float(told[row].exp()) if given else None,
+                frames=() if log_frames is None else ranked(log_frames[row], model.frames, top),
+                heads=ranked(found.heads[row], model.vocabulary, top),
+                events=tuple(events),
+                exact=model.exact and not found.bayes,
+                note=note,
+                unknown_words=unknown[row],
+                slots=model.slots,
+            )
+        )
+    return answers
+
+
+def _note(model: EventModel, found: Found, samples: int) -> str:
+    notes = []
+    if not model.exact:
+        how = (
+            f"{samples} draws of the frames" if model.infers_frames else "the latent variables that are read"
+        )
+        notes.append(f"estimated from {how}")
+    if found.bayes:
+        notes.append("a later slot is given: normalised over the beam")
+    return "; ".join(notes) or "exact"
+
+
+def _frames_of_events(
+    model: EventModel, read: Batch, events: Int[Tensor, "B H slots"]
+) -> Float[Tensor, "B H F"]:
+    """log q(frame) of events that would follow those that were read."""
+    longer = followed_by(read, events)
+    beliefs = model.infer(longer)
+    assert beliefs is not None
+    return beliefs.log_q[:, -1].double().view(*events.shape[:2], -1)
+
+
+def followed_by(read: Batch, events: Int[Tensor, "B H slots"]) -> Batch:
+    """Documents of the same length, each with each of H events after it: B · H documents."""
+    rows = torch.arange(len(read), device=events.device).repeat_interleave(events.shape[1])
+    return Batch.of_words(torch.cat([read.tokens[rows], events.flatten(0, 1)[:, None]], dim=1))

@@ -1,0 +1,219 @@
+"""Ask: what is next, what is unusual, what is missing, what is alike; and answers as files and tables."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ssdvae.answers import embed as embedding
+from ssdvae.answers import fill as filling
+from ssdvae.answers import next_events as foreseeing
+from ssdvae.answers import score as scoring
+from ssdvae.answers import table
+from ssdvae.answers.unusual import Unusual, most_unusual
+from ssdvae.api.given import Documents, given_documents, given_events
+from ssdvae.api.signatures import AnyPath, with_settings
+from ssdvae.api.training import as_model, corpus_of
+from ssdvae.config import EmbedSettings, FillSettings, NextSettings, ScoreSettings, SimilarSettings
+from ssdvae.data.events import AnyEvent, Document
+from ssdvae.data.readers import Skipped
+from ssdvae.errors import UserError
+from ssdvae.models.base import EventModel
+from ssdvae.models.packaged import default_model
+from ssdvae.progress import SILENT, Progress, resolve, track
+
+if TYPE_CHECKING:
+    import pandas
+
+log = logging.getLogger("ssdvae.api")
+
+Found = TypeVar("Found")
+
+
+@with_settings(NextSettings)
+def next_events(
+    run: EventModel | AnyPath | None,
+    documents: Documents,
+    *,
+    given: Mapping[str, str] | None = None,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> Iterator[foreseeing.Next]:
+    """What comes after the events of each document: the next frame, the next head, the likeliest events.
+
+    >>> next(ssdvae.next_events("runs/first", [["arrested police suspect in"]])).heads
+    >>> list(ssdvae.next_events("runs/first", "events.jsonl", given={"frame": "Arrest"}, top=3))
+
+    Documents are given as to `infer`. ``given`` has what is known of the next event: its ``frame``, or words
+    by the names of their slots.
+    """
+    chosen, model = NextSettings.exactly(settings), as_model(run)
+    read = _read(documents, format, skip_bad, model, progress, "looking ahead")
+    return foreseeing.next_events(model, read, given, **chosen.values())
+
+
+@with_settings(ScoreSettings)
+def score(
+    run: EventModel | AnyPath | None,
+    documents: Documents,
+    *,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> Iterator[scoring.ScoredDocument]:
+    """How surprising documents are: nats of every slot and event, given what came before.
+
+    >>> for document in ssdvae.score("runs/first", "events.jsonl"):
+    ...     print(document.nats, [event.percentile for event in document.events])
+
+    Percentiles are among the validation split. What is usual there is kept with the run, on first use.
+    """
+    chosen, model = ScoreSettings.exactly(settings), scoring_model(run, progress)
+    read = _read(documents, format, skip_bad, model, progress, "scoring")
+    values = chosen.values()
+    return scoring.score_documents(model, read, top=values.pop("frames"), **values)
+
+
+@with_settings(NextSettings)
+def unusual(
+    run: EventModel | AnyPath | None,
+    documents: Documents,
+    most: int = 10,
+    *,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> list[Unusual]:
+    """The most surprising events of all documents, with what was expected in their place.
+
+    >>> ssdvae.unusual("runs/first", "events.jsonl", 3)[0].expected.events
+    """
+    if most < 1:
+        raise UserError(f"--top: found {most}, expected at least 1")
+    chosen, model = NextSettings.exactly(settings), scoring_model(run, progress)
+    read = _read(documents, format, skip_bad, model, progress, "scoring")
+    scored = scoring.score_documents(model, read, chosen.batch, chosen.samples, chosen.seed)
+    return most_unusual(model, scored, most, chosen)
+
+
+@with_settings(FillSettings)
+def fill(
+    run: EventModel | AnyPath | None,
+    documents: Documents,
+    *,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> Iterator[filling.Filled]:
+    """What is missing in documents, from what comes before and after it.
+
+    >>> next(ssdvae.fill("runs/first", [["arrested police suspect", None, "jailed court ?"]])).holes
+
+    ``None`` (``null`` in a file) stands for an event, and ``?`` for a word; typed, ``?`` alone is an event.
+    """
+    chosen, model = FillSettings.exactly(settings), as_model(run)
+    read = _read(documents, format, skip_bad, model, progress, "filling", holes=True)
+    return filling.fill_documents(model, read, **chosen.values())
+
+
+@with_settings(EmbedSettings)
+def embed(
+    run: EventModel | AnyPath | None,
+    documents: Documents,
+    *,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> Iterator[embedding.Embedded]:
+    """A vector for each document and for each of its events.
+
+    >>> next(ssdvae.embed("runs/first", "events.jsonl")).vector
+
+    ``model.encode(events)`` has vectors of single events, or of documents, in one array.
+    """
+    chosen, model = EmbedSettings.exactly(settings), as_model(run)
+    read = _read(documents, format, skip_bad, model, progress, "embedding")
+    return embedding.embed(model, read, chosen.batch, chosen.normalize)
+
+
+@with_settings(SimilarSettings)
+def similar(
+    run: EventModel | AnyPath | None,
+    events: AnyEvent | Sequence[AnyEvent],
+    among: Documents,
+    *,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> list[embedding.Similar]:
+    """The events of some documents that are nearest to each of those asked for.
+
+    >>> ssdvae.similar("runs/first", "arrested police suspect", among="events.jsonl")[0].event
+    """
+    chosen, model = SimilarSettings.exactly(settings), as_model(run)
+    read = _read(among, format, skip_bad, model, progress, "reading")
+    return embedding.similar(model, given_events(events, model.slots), read, chosen.top, chosen.batch)
+
+
+def write_answers(answers: Iterable[table.Answer], out: AnyPath) -> int:
+    """Write what any of the questions gives: JSON lines, or a table in Parquet; returns how many answers.
+
+    >>> ssdvae.write_answers(ssdvae.score("runs/first", "events.jsonl"), "scored.parquet")
+    """
+    return table.write_answers(out, answers)
+
+
+def to_dataframe(answers: Iterable[table.Answer]) -> pandas.DataFrame:
+    """What any of the questions gives as a DataFrame: a row for each event or candidate.
+
+    >>> ssdvae.to_dataframe(ssdvae.score("runs/first", "events.jsonl")).nlargest(10, "nats")
+    """
+    return table.to_dataframe(answers)
+
+
+def scoring_model(run: EventModel | AnyPath | None, progress: bool | Progress) -> EventModel:
+    """A model that knows what is usual, if its run or its folder can tell."""
+    run = default_model() if run is None else run
+    model = as_model(run)
+    if model.typical is not None or isinstance(run, EventModel) or model.decoder is None:
+        return model
+    try:
+        corpus = corpus_of(run, None)
+        corpus.check_names(model.vocabulary, model.frames, model.slots)
+        documents = corpus.split("valid").first(model.reading.measured)
+    except UserError as error:
+        log.info(f"no percentiles: the validation split of the model is not there ({error})".split("\n")[0])
+        return model
+    total = min(scoring.MEASURED, len(documents))
+    with resolve(progress).task("what is usual", total) as advance:
+        model.typical = scoring.typical_of(model, documents, "valid", advance=advance)
+    try:
+        model.typical.write(Path(run))
+    except (OSError, UserError) as error:
+        log.warning(f"what is usual is not kept: {error}")
+    return model
+
+
+def _read(
+    documents: Documents,
+    format: str | None,
+    skip_bad: bool,
+    model: EventModel,
+    progress: bool | Progress,
+    label: str,
+    holes: bool = False,
+) -> Iterator[Document]:
+    skipped = Skipped() if skip_bad else None
+    shown = resolve(progress) if isinstance(documents, str | Path) else SILENT
+    yield from track(shown, given_documents(documents, format, skipped, model, holes), label)
+    if skipped is not None:
+        log.info(str(skipped))

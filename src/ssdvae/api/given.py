@@ -1,0 +1,56 @@
+"""Events and documents as people give them: a file, what is typed, or Python's own."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from ssdvae.answers.fill import HOLE, with_holes
+from ssdvae.api.signatures import AnyPath
+from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
+from ssdvae.data.readers import Skipped, guess_format, read_documents
+from ssdvae.data.readers.jsonl import read_with_holes
+from ssdvae.data.readers.typed import read_typed
+from ssdvae.errors import Malformed, UserError, shorten
+from ssdvae.files import stop_at_first_error
+from ssdvae.models.base import EventModel
+
+Documents = AnyPath | IO[str] | IO[bytes] | AnyDocument | Iterable[AnyDocument]
+"""A file, an open file of typed events, one document, or some of them."""
+
+
+def given_events(given: AnyEvent | Sequence[AnyEvent], slots: Slots) -> list[Event]:
+    """One event or several."""
+    some = [given] if isinstance(given, str | Event | Mapping) else given
+    try:
+        return [to_event(event, slots) for event in some]
+    except Malformed as error:
+        raise UserError(f"a seed event: {error}") from error
+
+
+def given_documents(
+    given: Documents, format: str | None, skipped: Skipped | None, model: EventModel, holes: bool = False
+) -> Iterator[Document]:
+    """Documents one after another; with ``holes``, ``null`` among the events is one that is missing."""
+    if isinstance(given, str | Path):
+        if holes and (format or guess_format(given)) == "jsonl":
+            report = stop_at_first_error if skipped is None else skipped
+            return read_with_holes(Path(given), report, model.slots, HOLE)
+        return read_documents(given, format, skipped, model.slots, model.columns)
+    if isinstance(given, io.TextIOBase | io.BufferedIOBase):
+        return read_typed(given, slots=model.slots)
+    if isinstance(given, Document | Mapping):
+        given = [given]
+    if not isinstance(given, Iterable):
+        raise UserError(f"found {shorten(given)} as documents, expected a file or some documents")
+    return _converted(given, model.slots, holes)
+
+
+def _converted(given: Iterable[Any], slots: Slots, holes: bool) -> Iterator[Document]:
+    for number, document in enumerate(given, start=1):
+        try:
+            yield to_document(with_holes(document) if holes else document, str(number), slots)
+        except Malformed as error:
+            raise UserError(f"document {number}: {error}") from error

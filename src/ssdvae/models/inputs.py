@@ -1,0 +1,53 @@
+"""Documents in the numbers of a model, as many at once as fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+import torch
+
+from ssdvae.data.batches import EVENTS, Batch
+from ssdvae.data.events import Document, folded
+from ssdvae.models.base import EventModel
+
+
+def to_batch(
+    model: EventModel,
+    documents: Sequence[Document],
+    lowercase: bool | None = None,
+    observe_frames: bool = False,
+) -> Batch:
+    """Documents in the numbers of a model, with the frames it knows.
+
+    Words are folded to lower case if those of the model are, unless ``lowercase`` says otherwise.
+    """
+    fold = model.vocabulary.lowercase if lowercase is None else lowercase
+    width = len(model.slots)
+    longest = max(len(document.events) for document in documents)
+    words, known = [], []
+    for document in documents:
+        padding = longest - len(document.events)
+        events = (event.padded(width) for event in document.events)
+        seen = chain.from_iterable(map(folded, events) if fold else events)
+        words.append(model.vocabulary.word_ids(seen) + [0] * (width * padding))
+        known.append([model.frames.id(event.frame) for event in document.events] + [-1] * padding)
+    tokens = torch.tensor(words, dtype=torch.long).view(len(documents), longest, width)
+    frames = torch.tensor(known, dtype=torch.long)
+    mask = torch.arange(longest) < torch.tensor([[len(document.events)] for document in documents])
+    observed = frames if observe_frames else torch.full_like(frames, -1)
+    return Batch(tokens, frames, observed, mask).to(model.device)
+
+
+def groups(documents: Iterable[Document], batch: int) -> Iterator[list[Document]]:
+    """Documents in their order, so many that padded to the longest they are no more than a batch."""
+    group: list[Document] = []
+    longest = 0
+    for document in documents:
+        longest = max(longest, len(document.events))
+        if group and (len(group) == batch or (len(group) + 1) * longest > batch * EVENTS):
+            yield group
+            group, longest = [], len(document.events)
+        group.append(document)
+    if group:
+        yield group

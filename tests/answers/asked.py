@@ -1,0 +1,26 @@
+"""The models that questions are asked: of every kind, with few slots and many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ssdvae.data.events import Document
+from ssdvae.models.base import EventModel
+from tests.toys import named_documents, toy_documents
+
+ASKED: list[dict[str, Any]] = [
+    {"name": "rnnlm", "tied": True},
+    {"name": "rnnlm", "slots": 2, "past_vector": 5, "document_vector": 3},
+    {"name": "planner", "slots": 1},
+    {"name": "planner", "mixture": "event"},
+    {"name": "ssdvae"},
+    {"name": "ssdvae", "slots": 2, "prior": "markov", "objective": "bound"},
+    {"name": "ssdvae", "slots": 7, "prior": "history", "objective": "bound", "guide": "aligned"},
+    {"name": "ssdvae", "document_vector": 3},
+    {"name": "haqae", "slots": 2},
+]
+
+
+def some_documents(model: EventModel, lengths: list[int]) -> list[Document]:
+    """Documents of as many slots as the model has."""
+    return named_documents(toy_documents(lengths, slots=len(model.slots)), model)

@@ -1,0 +1,102 @@
+"""What is missing: from both sides, and better than from one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from ssdvae.answers.fill import HOLE, fill_documents, missing_slots
+from ssdvae.answers.generate import generate
+from ssdvae.answers.next_events import next_events
+from ssdvae.answers.score import document_log_probs, kind_of
+from ssdvae.config import GenerateSettings
+from ssdvae.data.events import Document, Event
+from ssdvae.models.inputs import to_batch
+from tests.toys import WORDS, named_documents, toy_documents, toy_model
+
+WHOLE = Event(HOLE)
+
+
+def test_a_missing_word_has_the_probability_that_the_whole_document_gives_it() -> None:
+    """Bayes by enumeration: every word that could stand there."""
+    model = toy_model("planner", mixture="event")
+    (document,) = named_documents(toy_documents([3]), model)
+    head, _, *rest = document.events[1].padded(4)
+    holed = Document("a", (document.events[0], Event.of_words([head, HOLE, *rest]), document.events[2]))
+    (found,) = fill_documents(model, [holed], top=WORDS, beam=WORDS)
+    batch = to_batch(model, [document]).rows(torch.zeros(WORDS, dtype=torch.long))
+    batch.tokens[:, 1, 1] = torch.arange(WORDS)
+    log_p = document_log_probs(model, batch)
+    log_p[model.vocabulary.unknown] = -math.inf
+    (hole,) = found.holes
+    assert (hole.place, hole.slots) == (1, ("slot1",))
+    shares = log_p.softmax(0)
+    by_word = {filling.event.padded(4)[1]: filling.probability for filling in hole.fillings}
+    assert len(by_word) == WORDS - 1
+    assert by_word == pytest.approx({w: shares[model.vocabulary.word_id(w)].item() for w in by_word})
+    assert sum(frame.probability for frame in hole.frames) == pytest.approx(1, abs=1e-6)
+    assert found.events[1].padded(4)[1] == max(by_word, key=lambda word: by_word[word])
+
+
+def test_at_the_end_it_is_what_comes_next() -> None:
+    model = toy_model("rnnlm")
+    (document,) = named_documents(toy_documents([2]), model)
+    (found,) = fill_documents(model, [Document("a", (*document.events, WHOLE))], top=3, beam=20)
+    (ahead,) = next_events(model, [document], top=20, beam=20)
+    expected = ahead.events[:3]
+    assert [f.event for f in found.holes[0].fillings] == [e.event for e in expected]
+    total = sum(event.probability for event in ahead.events)
+    assert [f.probability for f in found.holes[0].fillings] == pytest.approx(
+        [event.probability / total for event in expected]
+    )
+    assert [f.before for f in found.holes[0].fillings] == pytest.approx(
+        [f.probability for f in found.holes[0].fillings]
+    )
+
+
+def test_both_sides_say_more_than_one() -> None:
+    """In the mean over documents that the model itself would write, by Gibbs' inequality."""
+    model = toy_model("rnnlm")
+    for parameter in model.parameters():
+        parameter.data *= 2.5  # so that events have something to say of each other
+    drawn = generate(model, GenerateSettings(scripts=60, events=3, top_p=1.0, seed=3))
+    gain = []
+    for script in drawn:
+        before, event, after = (one.event for one in script.events)
+        head, *rest = event.padded(4)
+        holed = Document("a", (before, Event.of_words([HOLE, *rest]), after))
+        (found,) = fill_documents(model, [holed], top=WORDS, beam=WORDS)
+        (truth,) = (f for f in found.holes[0].fillings if f.event.head == head)
+        gain.append(math.log(truth.probability / truth.before))
+    assert sum(gain) / len(gain) > 0.01
+
+
+@pytest.mark.parametrize("name", ["ssdvae", "haqae", "planner"])
+def test_several_holes_are_filled_from_the_left(name: str) -> None:
+    model = toy_model(name)
+    (document,) = named_documents(toy_documents([4]), model)
+    first, second, third, fourth = document.events
+    argument = Event.of_words([third.head, "word1", HOLE, "word2"])
+    holed = Document("a", (first, WHOLE, argument, fourth))
+    (found,) = fill_documents(model, [holed], top=2, beam=4, samples=2)
+    assert found.kind == kind_of(model)
+    assert [(hole.place, len(hole.slots)) for hole in found.holes] == [(1, 4), (2, 1)]
+    assert not any(missing_slots(event, 4) for event in found.events)
+    assert [found.events[0], found.events[3]] == [first, fourth]
+    assert found.events[2].padded(4)[1::2] == ("word1", "word2")
+    assert len(list(found.rows())) == 4
+    assert second.head  # what stood there is nothing that it could have seen
+    (whole,) = fill_documents(model, [document])
+    assert (whole.events, whole.holes) == (document.events, ())
+
+
+def test_what_is_missing() -> None:
+    assert missing_slots(WHOLE, 4) == (0, 1, 2, 3)
+    assert missing_slots(Event(HOLE, "she"), 4) == (0,)
+    assert missing_slots(Event("met", None, HOLE), 4) == (2,)
+    assert missing_slots(Event("met"), 4) == ()
+    every = itertools.product([HOLE, "a"], repeat=2)
+    assert [missing_slots(Event(*words), 2) for words in every] == [(0, 1), (0,), (1,), ()]

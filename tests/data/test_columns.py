@@ -1,0 +1,150 @@
+"""Columns: what is kept is read again, bins hold as many numbers each, and names say what is in them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssdvae.config import PrepareSettings
+from ssdvae.data.columns import XES, Bins, Columns, columns_of, no_column, places_of, quantile_edges, word_of
+from ssdvae.errors import DataError, Malformed, UserError
+
+NAMES = st.text("abcXYZ:_ é", min_size=1, max_size=6).map(str.strip).filter(bool)
+NUMBERS = st.floats(-1e9, 1e9) | st.integers(-5, 5).map(float)
+EDGES = st.lists(NUMBERS, max_size=5, unique=True).map(lambda edges: tuple(sorted(edges)))
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> Columns:
+    names = draw(
+        st.lists(NAMES, min_size=2, max_size=6, unique_by=lambda name: "_".join(name.lower().split()))
+    )
+    case, head, *rest = names
+    bins = {name: draw(EDGES) for name in rest if draw(st.booleans())}
+    return Columns(case, head, draw(st.none() | NAMES), tuple(rest), draw(st.none() | NAMES), False, bins)
+
+
+@given(columns())
+def test_columns_are_kept_as_they_are(mine: Columns) -> None:
+    assert Columns.from_record(json.loads(json.dumps(mine.to_record()))) == mine
+    assert len(mine.slots) == 1 + len(mine.arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"case": 3}, "3 at columns.case"),
+        ({"head": ""}, "without a name"),
+        ({"arguments": "agent"}, "'agent' at columns.arguments"),
+        ({"bins": {"amount": [2.0, 1.0]}}, "rising order"),
+        ({"bins": {"price": [1.0]}}, "bins of 'price'.*one of the arguments: agent, amount"),
+        ({"gaps": True, "time": None}, "--time"),
+        ({"arguments": ["agent", "Agent"]}, "the slot Agent twice"),
+    ],
+)
+def test_a_record_that_nobody_wrote_is_refused(change: dict[str, Any], message: str) -> None:
+    record = Columns("ticket", "action", "when", ("agent", "amount"), "stage").to_record()
+    with pytest.raises(Malformed, match=message):
+        Columns.from_record({**record, **change})
+
+
+def test_slots_are_called_like_columns_as_far_as_they_can() -> None:
+    mine = Columns("t", "Event Name", "w", ("id", "a,b", "org:resource"), gaps=True)
+    assert mine.slots == ("Event_Name", "id_", "a_b", "org:resource", "gap")
+
+
+def test_settings_name_the_columns() -> None:
+    assert columns_of(PrepareSettings(), log=False) is None
+    assert columns_of(PrepareSettings(), log=True) == XES
+    asked = PrepareSettings(case="t", head="a", arguments="x, y", label="l", bin="y=3")
+    assert columns_of(asked, log=False) == Columns("t", "a", None, ("x", "y"), "l")
+    assert asked.bins == {"y": 3}
+    mine = columns_of(PrepareSettings(label="stage", gaps=True), log=True)
+    assert mine is not None
+    assert (mine.label, mine.gaps, mine.time, mine.head) == ("stage", True, XES.time, XES.head)
+    for wrong, message in [
+        ({"bin": "y"}, r"--bin: found 'y', expected a column and its number of bins"),
+        ({"bin": "y=1"}, "2 to 1000"),
+        ({"bin": "z=4"}, r"one of --arguments \(x, y\)"),
+        ({"arguments": "x,x"}, "each column once"),
+        ({"arguments": "x,a"}, r"other columns than --head \(a\)"),
+    ]:
+        with pytest.raises(UserError, match=message):
+            PrepareSettings(**{"case": "t", "head": "a", "arguments": "x,y", **wrong})  # type: ignore[arg-type]
+    with pytest.raises(Malformed, match="no --head"):
+        columns_of(PrepareSettings(case="t"), log=False)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=60), st.integers(2, 8))
+def test_bins_hold_as_many_numbers_each(numbers: list[float], count: int) -> None:
+    edges = quantile_edges(sorted(Counter(numbers).items()), len(numbers), count)
+    assert list(edges) == sorted(set(edges))
+    assert len(edges) < count
+    held = Counter(np.searchsorted(edges, numbers, side="right").tolist())
+    assert set(held) == set(range(len(edges) + 1)), "no bin is empty"
+    commonest = max(Counter(numbers).values())
+    for bin in range(len(edges)):
+        # No edge could come sooner: without the numbers that its last number equals, a bin has too few.
+        assert held[bin] < len(numbers) / count + commonest
+    if len(set(numbers)) == len(numbers) and len(numbers) % count == 0:
+        assert set(held.values()) == {len(numbers) // count}
+
+
+@given(EDGES, NUMBERS)
+def test_the_word_of_a_bin_says_where_its_numbers_are(edges: tuple[float, ...], number: float) -> None:
+    bins = Bins("amount", edges)
+    assert len(set(bins.words)) == len(bins.words) == len(edges) + 1
+    word = bins[number].removeprefix("amount:")
+    if not edges:
+        assert word == "any"
+    elif word.startswith("<"):
+        assert number < edges[0]
+        assert float(word[1:]) == pytest.approx(edges[0], rel=0.006)
+    elif word.startswith("≥"):
+        assert number >= edges[-1]
+    else:
+        low, high = map(float, word.split("–"))
+        place = bins.words.index(bins[number])
+        assert edges[place - 1] <= number < edges[place]
+        assert (low, high) == pytest.approx((edges[place - 1], edges[place]), rel=0.006)
+
+
+def test_names_of_bins_can_be_read() -> None:
+    assert Bins("amount", (12.5, 40.0)).words == ["amount:<12.5", "amount:12.5–40", "amount:≥40"]
+    assert Bins("n", (12345678.9, 23456789.1)).words[1] == "n:12300000–23500000"
+    assert Bins("n", (1.0001, 1.0002)).words[1] == "n:1.0001–1.0002"
+
+
+def test_a_column_that_is_not_there() -> None:
+    there = ["ticket", "When", "action"]
+    assert places_of(Path("f"), ["action", "ticket", "stage"], there, optional="stage") == [2, 0, -1]
+    with pytest.raises(
+        DataError, match=r"no column 'acton'.*there: ticket, When, action\ndid you mean 'action'"
+    ):
+        places_of(Path("f"), ["acton"], there, None)
+    with pytest.raises(DataError, match="did you mean 'When'"):
+        places_of(Path("f"), ["when"], there, None)
+    assert "parted by commas" in str(no_column(Path("f"), None, "action", ["ticket action when"]))
+    with pytest.raises(DataError, match="2 columns 'a'"):
+        places_of(Path("f"), ["a"], ["a", "a "], None)
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [("a b", "a_b"), ("", None), (None, None), (3, "3"), (2.5, "2.5"), (True, "true"), (float("nan"), None)],
+)
+def test_cells_become_words(value: Any, word: str | None) -> None:
+    assert word_of(value, "x") == word
+
+
+@pytest.mark.parametrize("value", [["a"], {"a": 1}, b"\xff"])
+def test_what_is_no_word_is_refused(value: Any) -> None:
+    with pytest.raises(Malformed, match="under 'x'"):
+        word_of(value, "x")

@@ -1,0 +1,120 @@
+"""docs/logs.md as it stands there: from a table or a log to a report."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ssdvae.cli.main import main
+from ssdvae.data.columns import quantile_edges
+from ssdvae.data.corpus import Corpus
+from ssdvae.models.base import EventModel
+from ssdvae.storyworld.tickets import ticket_documents
+
+DOCS = Path(__file__).parents[2] / "docs" / "logs.md"
+SMALL = {"tickets": "--documents 400", "train": "--epochs 1 --preset tiny"}
+
+
+def commands(block: int) -> list[list[str]]:
+    """The commands of a block of the page, each as its words."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", DOCS.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [shlex.split(line)[1:] for line in blocks[block].splitlines()]
+
+
+def run(block: int, more: dict[str, str]) -> None:
+    for words in commands(block):
+        assert main([*words, *more.get(words[0], "").split()]) == 0, words
+
+
+def latent_right(folder: Path, count: int) -> float:
+    """The share of the stages that the log does not tell and the model finds."""
+    found = [json.loads(line) for line in (folder / "inferred.jsonl").read_text().splitlines()]
+    true = ticket_documents(count, known=1)
+    pairs = [
+        (event["frame"], one.frame)
+        for record, document in zip(found, true, strict=True)
+        for event, one in zip(record["events"], document.events, strict=True)
+        if event["gold"] is None
+    ]
+    right: int = sum(guess == stage for guess, stage in pairs)
+    return right / len(pairs)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_page_in_small(place: Path) -> None:
+    run(0, SMALL)
+    assert len(commands(0)) == 5
+    assert (place / "report.html").stat().st_size > 10_000
+    corpus, model = Corpus("corpus"), EventModel.read(Path("run"))
+    assert corpus.slots == model.slots == ("action", "agent", "product", "channel")
+    assert corpus.columns == model.columns is not None
+    assert latent_right(place, 400) > 0.1  # 14 stages
+
+
+@pytest.mark.slow
+def test_the_page_as_it_is(place: Path) -> None:
+    run(0, {})
+    assert latent_right(place, 3_000) >= 0.95
+
+
+def events_of(corpus: Corpus) -> dict[str, Any]:
+    """Words and frames of each document of all splits, by its name."""
+    found = {}
+    for split in ("train", "valid", "test"):
+        documents = corpus.split(split)
+        for id, part in zip(documents.ids, documents.parts(), strict=True):
+            words = [[corpus.vocabulary.name(word) for word in event] for event in documents.tokens[part]]
+            frames = [corpus.frames.name(f) if f >= 0 else None for f in documents.frames[part].tolist()]
+            found[str(id)] = (words, frames)
+    return found
+
+
+def test_a_log_in_xes_is_the_table_again(place: Path) -> None:
+    run(1, SMALL)
+    assert main(["tickets", "tickets.csv.gz", "--documents", "400"]) == 0
+    table = "--case ticket --time when --head action --arguments agent,product,channel --label stage --gaps"
+    assert main(["prepare", "tickets.csv.gz", "--out", "table", *table.split()]) == 0
+    assert events_of(Corpus("corpus-xes")) == events_of(Corpus("table"))
+
+
+def test_new_tables_are_binned_as_the_old_one(place: Path) -> None:
+    header = "case,act,amount,kind\n"
+    rows = [f"c{n // 4},a{n % 5},{n % 97},k{n % 3}\n" for n in range(800)]
+    Path("log.csv").write_text(header + "".join(rows))
+    named = "--case case --head act --arguments amount --label kind --bin amount=4"
+    assert main(["prepare", "log.csv", "--out", "corpus", *named.split()]) == 0
+    corpus = Corpus("corpus")
+    assert corpus.columns is not None
+    edges = corpus.columns.bins["amount"]
+    training = set(corpus.split("train").ids.to_pylist())
+    numbers = Counter(float(n % 97) for n in range(800) if f"c{n // 4}" in training)
+    assert edges == quantile_edges(sorted(numbers.items()), numbers.total(), 4)
+    everything = Counter(float(n % 97) for n in range(800))
+    assert edges != quantile_edges(sorted(everything.items()), 800, 4)
+    assert main(["train", "corpus", "--out", "run", "--epochs", "1", "--preset", "tiny"]) == 0
+    Path("new.csv").write_text("amount,act,case\n-5,a1,x\n1e6,a2,x\n,a3,x\n")
+    assert main(["infer", "new.csv", "--run", "run", "--out", "new.jsonl"]) == 0
+    [record] = [json.loads(line) for line in Path("new.jsonl").read_text().splitlines()]
+    shown = [event["amount"] for event in record["events"]]
+    assert shown == [f"amount:<{edges[0]:g}", f"amount:≥{edges[-1]:g}", None]
+
+
+def test_a_case_with_one_event_is_counted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"c{n},opened,K\nc{n},closed,\n" for n in range(60)] + [f"d{n},opened,\n" for n in range(40)]
+    Path("log.csv").write_text("case,act,kind\n" + "".join(rows))
+    named = "--case case --head act --label kind"
+    assert main(["prepare", "log.csv", "--out", "corpus", *named.split()]) == 0
+    printed = capsys.readouterr()
+    counts = re.findall(r"(\d+) of them have one event", printed.out + printed.err)
+    assert sum(map(int, counts)) == 40
