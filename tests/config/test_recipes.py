@@ -48,9 +48,11 @@ def test_a_model_takes_from_a_recipe_what_it_has(name: str, model: str) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_recipe_of_the_paper_changes_nothing(model: str) -> None:
-    """So that a setting by itself, which is what `reproduce` and old runs have, is the paper's."""
-    assert TrainSettings.chosen({"recipe": "paper", "model": model}) == TrainSettings(model=model)
+def test_the_recipe_of_the_paper_changes_nothing_but_how_much_is_read(model: str) -> None:
+    """So that a setting by itself, which is what old runs have, is the paper's."""
+    settings = TrainSettings.chosen({"recipe": "paper", "model": model})
+    assert settings.events == 5
+    assert settings.changed(events=None) == TrainSettings(model=model)
 
 
 def test_guided_is_what_train_does_unless_told_otherwise() -> None:

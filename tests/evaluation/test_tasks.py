@@ -112,7 +112,7 @@ def test_a_task_in_the_table_is_found_everywhere(
 
 
 def test_without_the_line_in_the_table_it_is_nowhere(run: Path) -> None:
-    with pytest.raises(UserError, match=r"no task 'toy'; there are: perplexity, frames, cloze, mcnc"):
+    with pytest.raises(UserError, match=r"no task 'toy'; there are: perplexity, frames, cloze, next"):
         api.evaluate(run, tasks="toy")
 
 

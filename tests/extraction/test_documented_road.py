@@ -14,7 +14,7 @@ from ssdvae import api
 from ssdvae.cli.main import main
 from ssdvae.data.readers import read_documents
 from ssdvae.extraction.demo import extract_example
-from tests.extraction.trees import CONSTRUCTIONS, rows_of
+from tests.extraction.trees import CONSTRUCTIONS, rows_of, shown
 
 DOCS = Path(__file__).parents[2] / "docs" / "extraction.md"
 
@@ -91,7 +91,7 @@ def test_the_same_in_python(place: Path, spacy_model: Path) -> None:
 def test_the_text_of_the_demo(tmp_path: Path) -> None:
     document = extract_example(tmp_path)
     assert document is not None
-    assert [(str(event), event.frame) for event in document.events] == [
+    assert [(shown(event), event.frame) for event in document.events] == [
         ("left ferry harbour None", "Departing"),
         ("carried it passengers None", "Bringing"),
         ("stop it island at", None),

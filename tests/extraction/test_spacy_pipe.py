@@ -10,6 +10,7 @@ import spacy
 from spacy.tokens import DocBin
 
 import ssdvae
+import ssdvae.spacy_pipe  # registers it, if the package is not installed anew
 from ssdvae.errors import UserError
 from tests.toys import toy_model
 

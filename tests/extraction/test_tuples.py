@@ -20,6 +20,7 @@ from tests.extraction.trees import (
     as_conllu,
     events_of,
     parsed_conllu,
+    shown,
 )
 
 
@@ -36,7 +37,7 @@ def test_negation_is_kept_marked_or_dropped(school: str) -> None:
     which, parse = SCHOOLS[school]
     parsed = parse(NEGATED[which])
     [event] = to_document(parsed, ExtractSettings()).events
-    assert str(event) == "leave he None None"
+    assert shown(event) == "leave he None None"
     assert event.origin is not None
     assert event.origin.negated
     assert events_of(parsed, ExtractSettings(negation="mark")) == ["not_leave he None None"]
@@ -46,7 +47,7 @@ def test_negation_is_kept_marked_or_dropped(school: str) -> None:
 def test_lemmas_by_flag_and_always_beside_the_word() -> None:
     parsed = as_conllu(CONSTRUCTIONS["phrasal verb"][0].replace("it/it", "plans/plan"))
     [event] = to_document(parsed, ExtractSettings()).events
-    assert (str(event), event.lemma) == ("gave_up he plans None", "give_up")
+    assert (shown(event), event.lemma) == ("gave_up he plans None", "give_up")
     assert events_of(parsed, ExtractSettings(lemmas=True)) == ["give_up he plan None"]
 
 
@@ -151,7 +152,7 @@ def test_no_tree_is_too_odd(tokens: list[Token], negation: str, flag: bool) -> N
     document = to_document(parsed, chosen)
     assert len(document.events) <= sum(token.pos in ("VERB", "VBD") for token in tokens)
     for event in document.events:
-        assert len(str(event).split()) == 4
+        assert len(shown(event).split()) == 4
 
 
 @settings(max_examples=300)

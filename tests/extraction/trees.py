@@ -9,6 +9,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ssdvae.config import ExtractSettings
+from ssdvae.data.events import SLOTS, Event
 from ssdvae.extraction.parsed import Parsed, Raw, to_document
 from ssdvae.extraction.readers import conllu
 from ssdvae.extraction.readers.text import trees_of
@@ -255,5 +256,10 @@ def as_spacy(tree: str) -> Parsed:
 SCHOOLS: dict[str, tuple[int, Callable[[str], Parsed]]] = {"conllu": (0, as_conllu), "spacy": (1, as_spacy)}
 
 
+def shown(event: Event) -> str:
+    """All slots of an event, the empty ones too."""
+    return " ".join(event.padded(len(SLOTS)))
+
+
 def events_of(parsed: Parsed, settings: ExtractSettings | None = None) -> list[str]:
-    return [str(event) for event in to_document(parsed, settings or ExtractSettings()).events]
+    return [shown(event) for event in to_document(parsed, settings or ExtractSettings()).events]

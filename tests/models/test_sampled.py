@@ -16,8 +16,8 @@ from torch import Tensor
 from ssdvae.models.base import EventModel
 from ssdvae.models.output import linear_cross_entropy
 from ssdvae.models.sampled import Drawn, draw, inclusion_probabilities, sampled_cross_entropy
-from tests.models.test_base import SPEAKING, variant_id
-from tests.toys import WORDS, noise, outputs, toy_batch, toy_model
+from tests.models.test_base import SPEAKING, batch_of, variant_id
+from tests.toys import WORDS, noise, outputs, toy_model
 
 COUNTS = [40, 12, 9, 3, 2, 1, 0]
 LENGTHS = [3, 1, 2]
@@ -108,7 +108,7 @@ def _pair(sampled_words: int, **variant: Any) -> tuple[EventModel, EventModel]:
 
 def losses_and_gradients(model: EventModel) -> list[Tensor]:
     torch.manual_seed(6)
-    batch = toy_batch(LENGTHS)
+    batch = batch_of(model, LENGTHS)
     loss = model(batch, noise(len(batch))).per_document
     gradients = torch.autograd.grad(loss.sum(), list(model.parameters()), allow_unused=True)
     return [loss, *(gradient for gradient in gradients if gradient is not None)]
@@ -124,7 +124,7 @@ def test_with_all_words_drawn_it_is_the_exact_loss(pair: tuple[EventModel, Event
 @pytest.mark.parametrize("variant", SPEAKING, ids=variant_id)
 def test_training_is_sampled_and_evaluation_is_not(variant: dict[str, str]) -> None:
     exact, sampled = _pair(sampled_words=2, **variant)
-    batch = toy_batch(LENGTHS)
+    batch = batch_of(exact, LENGTHS)
     first, second = outputs(exact, batch), outputs(sampled, batch)
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert not torch.allclose(
@@ -135,7 +135,7 @@ def test_training_is_sampled_and_evaluation_is_not(variant: dict[str, str]) -> N
 @pytest.mark.parametrize("variant", SPEAKING, ids=variant_id)
 def test_a_document_does_not_depend_on_how_the_batch_is_shared_out(variant: dict[str, str]) -> None:
     _, model = _pair(sampled_words=4, **variant)
-    batch = toy_batch(LENGTHS)
+    batch = batch_of(model, LENGTHS)
     together = model.train()(batch, noise(3)).per_document
     for row in range(3):
         part = slice(row, row + 1)

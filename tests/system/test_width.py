@@ -42,7 +42,7 @@ COMMANDS = [
     "scores A",
     "evaluate A --bound-samples=1 --tasks=perplexity",
     "explain A --rows=8 --min-count=0",
-    "infer A EVENTS",
+    "infer EVENTS --run A",
     "generate arrested --run A --scripts=2",
     "benchmark --model=rnnlm --hidden=8 --embedding=6 --vocabulary=50 --frames=7 --batch=4 --steps=1",
 ]

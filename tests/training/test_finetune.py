@@ -37,13 +37,14 @@ def test_it_begins_where_the_other_run_ended(corpus: Corpus, run: Run, tmp_path:
 
 def test_a_lexicon_gives_further_candidates(corpus: Corpus, tmp_path: Path) -> None:
     """Of words and frames that the corpus has; a lexicon without any is refused."""
-    path, verb, frame = tmp_path / "lexicon.json", corpus.vocabulary.names[-1], corpus.frames.names[-1]
+    path, frame = tmp_path / "lexicon.json", corpus.frames.names[-1]
+    verb = corpus.vocabulary.name(int(corpus.split("train").tokens[:, 0].max()))
     path.write_text(json.dumps({verb: [frame, "No_frame_of_ours"], "never_heard": [frame]}))
     settings = PLANNER.changed(lexicon=path, observe=0.01, learning_rate=1e-30)
     model = ssdvae.load(train(corpus, tmp_path / "run", settings).folder)
     assert corpus.frames.id(frame) in model.get_buffer("decoder.table")[corpus.vocabulary.word_id(verb)]
     path.write_text(json.dumps({"never_heard": [frame]}))
-    with pytest.raises(UserError, match="no verb and frame"):
+    with pytest.raises(UserError, match="no head and frame"):
         train(corpus, tmp_path / "other", settings)
 
 

@@ -52,12 +52,12 @@ def test_other_settings_are_not_gone_on_with(corpus: Corpus, uninterrupted: Run)
 def test_the_flag_and_the_argument(
     corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, words = tmp_path / "run", flags(SETTINGS.changed(epochs=1))
+    settings = SETTINGS.changed(epochs=1, events=5)  # as many as the recipe of the paper reads
+    out, words = tmp_path / "run", flags(settings)
     for _ in range(2):
         assert main(["train", str(corpus.folder), "--out", str(out), "--continue", *words]) == 0
     assert "is finished" in capsys.readouterr().err
-    settings = SETTINGS.changed(epochs=1).to_dict()
-    assert ssdvae.train(corpus, out, go_on=True, progress=False, **settings).folder == out
+    assert ssdvae.train(corpus, out, go_on=True, progress=False, **settings.to_dict()).folder == out
     assert main(["train", "--resume", str(out), "--continue"]) == 2
 
 

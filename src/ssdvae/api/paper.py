@@ -15,6 +15,7 @@ from ssdvae.config import (
     ReproduceSettings,
     TrainSettings,
 )
+from ssdvae.config.recipes import EVERY, RECIPES
 from ssdvae.config.settings import unknown_setting
 from ssdvae.progress import Progress, resolve
 
@@ -51,7 +52,12 @@ def reproduce(
             raise unknown_setting(name, known)
     chosen = ReproduceSettings.of(settings)
     named = {"recipe": "paper", "preset": chosen.scale}
-    training = {**named, **PRESETS[chosen.scale], **_only(TRAINED_ALIKE, settings)}
+    training = {
+        **named,
+        **RECIPES["paper"].get(EVERY, {}),
+        **PRESETS[chosen.scale],
+        **_only(TRAINED_ALIKE, settings),
+    }
     measuring = EvaluateSettings.exactly(_only(MEASURED_ALIKE, settings))
     return run_experiments(
         what, as_corpus(data), Path(out), chosen, training, measuring, resolve(progress), watch
