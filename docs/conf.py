@@ -24,7 +24,10 @@ extensions = [
     "commands",
 ]
 exclude_patterns = ["_build"]
-suppress_warnings = ["myst.xref_missing"]  # links to files of the repository, which `linkcheck` follows
+suppress_warnings = [
+    "myst.xref_missing",  # links to files of the repository, which `linkcheck` follows
+    "misc.highlighting_failure",  # of CSV, which Pygments does not know
+]
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "dollarmath"]

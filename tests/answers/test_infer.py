@@ -181,7 +181,7 @@ def test_a_record_is_a_document_again() -> None:
     ]
     for document, found in zip(documents, infer_documents(model, documents), strict=True):
         record = json.loads(json.dumps(found.to_record()))
-        again = document_from_record(record).events
+        again = document_from_record(record, model.slots).events
         assert [event.frame for event in again] == [event.frame for event in found.events]
         for mine, given in zip(again, document.events, strict=True):
             assert mine.changed(frame=None, probability=None) == given.changed(frame=None)

@@ -18,8 +18,8 @@ EXPLANATION = (
     "shares more words (accuracy; equally near counts one half); or the cosines must rank pairs as people "
     "do (Spearman's ρ). Events are read alone. With --floor-vectors, what averaged word vectors get, what "
     "they get multiplied slot by slot (centred), and the lead over averaged ones on the same items. "
-    "Published, for the 115 hard pairs, the 1,000 of the extended set, and ρ of the 108 transitive ones: with "
-    "intents and sentiments 77.4 %, 62.8 %, 0.74 (Ding et al. 2019)."
+    "Published, for the 115 hard pairs, the 1,000 of the extended set, and ρ of the 108 transitive ones: "
+    "with intents and sentiments 77.4 %, 62.8 %, 0.74 (Ding et al. 2019)."
 )
 
 FLOOR = "what averaged word vectors get"
