@@ -5,17 +5,21 @@ BIN := .venv/bin
 # One test process a core, each with one thread: two that share a core by turns would both be late.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-slow fuzz check docs docs-links wheel format clean
+.PHONY: demo test test-slow test-journeys fuzz check docs docs-links wheel format clean
 
 demo: .venv/installed
 	$(BIN)/ssdvae demo --out demo
 
 test: .venv/installed-dev
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -m 'not slow and not journey'
 
 # What `make test` leaves out, and .ci/run does not.
 test-slow: .venv/installed-dev
 	$(PYTEST) -m slow
+
+# Whole journeys at full size, notebooks among them: before a release, on a machine with nothing else to do.
+test-journeys: .venv/installed-dev
+	$(BIN)/pytest -m journey
 
 # As long as one likes: make fuzz SECONDS=3600 SEED=7. A minute of it is in `make test`.
 SECONDS ?= 600
@@ -28,7 +32,7 @@ check: .venv/installed-dev
 	$(BIN)/ruff format --check src tests
 	$(BIN)/ruff check src tests
 	$(BIN)/mypy
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -m 'not slow and not journey'
 
 # The documentation site, in docs/_build/html; a warning is an error.
 SPHINX = $(BIN)/python -m sphinx -q -W --keep-going

@@ -75,7 +75,7 @@ def test_the_action_alone_tells_about_seven_in_ten() -> None:
     assert 0.65 < right(commonest) < 0.75
 
 
-@pytest.mark.slow
+@pytest.mark.journey
 def test_the_default_run_finds_the_hidden_stages(tmp_path: Path) -> None:
     api.tickets(tmp_path / "tickets.jsonl", progress=False)
     corpus = api.prepare(

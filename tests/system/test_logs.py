@@ -62,7 +62,7 @@ def test_the_page_in_small(place: Path) -> None:
     assert latent_right(place, 400) > 0.1  # 14 stages
 
 
-@pytest.mark.slow
+@pytest.mark.journey
 def test_the_page_as_it_is(place: Path) -> None:
     run(0, {})
     assert latent_right(place, 3_000) >= 0.95

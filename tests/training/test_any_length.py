@@ -52,7 +52,7 @@ def test_stories_are_read_as_well_in_a_long_document(tmp_path: Path) -> None:
     assert np.mean(together) > np.mean(alone) - 0.03
 
 
-@pytest.mark.slow
+@pytest.mark.journey
 def test_every_place_of_a_story_is_read_as_well_in_a_long_document(tmp_path: Path) -> None:
     """Within 3 points at each place of 2,500 stories; and the later events of long ones are no worse than the
     best possible model's by more than at the first five.
