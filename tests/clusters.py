@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
+
+import psutil
 
 from tests.extraction.stopping import Watch
 
@@ -30,6 +32,11 @@ class Machines:
         """One machine goes, by its name or the last one, with all that was done on it."""
         lost = next((other for other in self.others if other.node_id == node), self.others[-1])
         self.others.remove(lost)
+        # Its workers go first: left alone, they would live to the end of what they do, and hand it in.
+        for daemon in lost.all_processes["raylet"]:
+            for worker in psutil.Process(daemon.process.pid).children(recursive=True):
+                with suppress(psutil.Error):
+                    worker.kill()
         self.cluster.remove_node(lost, allow_graceful=False)
 
     def whole(self) -> Machines:
