@@ -71,7 +71,7 @@ def test_an_address_is_ray_s() -> None:
         ExtractSettings(address="auto")
 
 
-@pytest.mark.slow
+@pytest.mark.journey
 def test_what_a_lost_machine_had_is_done_again(cluster: Machines, tmp_path: Path) -> None:
     """In order, and some of it twice."""
     work = partial(slowly, folder=tmp_path, seconds=1.0)
@@ -88,7 +88,7 @@ def test_what_a_lost_machine_had_is_done_again(cluster: Machines, tmp_path: Path
     assert sum(attempts) < 30
 
 
-@pytest.mark.slow
+@pytest.mark.journey
 def test_reading_ahead_is_bounded(cluster: Machines, tmp_path: Path) -> None:
     """Of endless work, no more is begun than can be done soon."""
     taken = 0
@@ -107,7 +107,7 @@ def test_reading_ahead_is_bounded(cluster: Machines, tmp_path: Path) -> None:
     results.close()  # type: ignore[attr-defined]  # a generator
 
 
-@pytest.mark.slow
+@pytest.mark.journey
 def test_no_more_at_once_than_was_asked_for(cluster: Machines, tmp_path: Path) -> None:
     engine = EngineSettings(engine="ray", address=cluster.whole().address, jobs=1)
     results = map_in_processes(range(6), partial(slowly, folder=tmp_path, seconds=0.2), engine)
@@ -116,7 +116,7 @@ def test_no_more_at_once_than_was_asked_for(cluster: Machines, tmp_path: Path) -
     assert len(list(tmp_path.iterdir())) == 6
 
 
-@pytest.mark.slow
+@pytest.mark.journey
 def test_extract_loses_a_machine(cluster: Machines, tmp_path: Path) -> None:
     source = corpus(tmp_path / "a.conllu", 30 * CHUNK, bad=(7, 40))
     alone = ExtractSettings(jobs=1, shard_documents=20)
@@ -134,7 +134,7 @@ def test_extract_loses_a_machine(cluster: Machines, tmp_path: Path) -> None:
     assert contents(tmp_path / "one-folder") == contents(tmp_path / "many-folder")
 
 
-@pytest.mark.slow
+@pytest.mark.journey
 def test_shards_through_annotate_and_prepare(cluster: Machines, tmp_path: Path) -> None:
     source = corpus(tmp_path / "a.conllu", 10 * CHUNK)
     address = cluster.whole().address
@@ -151,7 +151,7 @@ def test_shards_through_annotate_and_prepare(cluster: Machines, tmp_path: Path) 
     assert contents(tmp_path / "corpus-one") == contents(tmp_path / "corpus-many")
 
 
-@pytest.mark.slow
+@pytest.mark.journey
 def test_a_wrong_token_is_refused_in_words(tmp_path: Path) -> None:
     """Ray's own settings are respected: a cluster that asks for a token gets it, or nobody joins."""
     script = tmp_path / "script.py"
