@@ -96,7 +96,7 @@ def test_what_is_for_files_is_refused_without_one(run: Path, capsys: pytest.Capt
     assert "--jobs goes with --out" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.journey
 def test_infer_loses_a_machine(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
     with three_machines(monkeypatch.setenv) as machines:

@@ -150,7 +150,7 @@ def test_a_sweep_that_is_killed_halfway_gives_the_same_tables(
     assert tables(out) == tables(whole)
 
 
-@pytest.mark.slow
+@pytest.mark.journey
 def test_a_sweep_on_a_cluster_that_loses_a_machine_gives_the_same_tables(
     corpus: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
