@@ -96,7 +96,7 @@ def test_a_task_in_the_table_is_found_everywhere(
         return {}
 
     monkeypatch.setattr("ssdvae.paper.reproduce.sweep", here)
-    small = {"scale": "tiny", "models": "rnnlm", "seeds": 1, "hidden": 8, "epochs": 1}
+    small: dict[str, Any] = {"scale": "tiny", "models": "rnnlm", "seeds": 1, "hidden": 8, "epochs": 1}
     # As many events as there are, like the run above: by itself it reads the first five, as the paper does.
     done = api.reproduce("toy", corpus, tmp_path / "sweep", events=100, **small)
     (table,) = [table for table in done.tables if table.name == "toy-valid"]
