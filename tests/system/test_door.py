@@ -41,6 +41,7 @@ RENAMED = {
 ELSEWHERE = (
     {("train", "resume"): "resume", ("infer", "out"): "infer_file", ("score", "top"): "unusual"}
     | {("data", "action"): "public_sets", ("explain", "swap"): "swap"}
+    | {("explain", "transitions"): "write_answers"}
     | {("infer", name): "infer_file" for name in config.StreamSettings.names()}
     | {(name, "out"): "write_answers" for name in ("next", "score", "fill", "embed", "similar")}
 )

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from ssdvae.api.measuring import benchmark, check, evaluate, scores
     from ssdvae.api.paper import reproduce
+    from ssdvae.api.pictures import draw
     from ssdvae.api.training import demo, load, resume, train
     from ssdvae.data.corpus import Corpus
     from ssdvae.data.events import Document, Event
@@ -83,6 +84,7 @@ WHERE = {
         "write_answers",
         "to_dataframe",
     ),
+    "ssdvae.api.pictures": ("draw",),
     "ssdvae.api.paper": ("reproduce",),
     "ssdvae.data.corpus": ("Corpus",),
     "ssdvae.data.events": ("Document", "Event"),
@@ -103,6 +105,7 @@ __all__ = [
     "benchmark",
     "check",
     "demo",
+    "draw",
     "embed",
     "evaluate",
     "explain",

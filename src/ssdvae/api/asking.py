@@ -164,18 +164,20 @@ def similar(
     return embedding.similar(model, given_events(events, model.slots), read, chosen.top, chosen.batch)
 
 
-def write_answers(answers: Iterable[table.Answer], out: AnyPath) -> int:
-    """Write what any of the questions gives: JSON lines, or a table in Parquet; returns how many answers.
+def write_answers(answers: table.Answer | Iterable[table.Answer], out: AnyPath) -> int:
+    """Write what any of the questions gives: JSON lines, or a table (CSV, Parquet); returns how many answers.
 
     >>> ssdvae.write_answers(ssdvae.score("runs/first", "events.jsonl"), "scored.parquet")
+    >>> ssdvae.write_answers(ssdvae.explain("runs/first").transitions, "transitions.csv")
     """
     return table.write_answers(out, answers)
 
 
-def to_dataframe(answers: Iterable[table.Answer]) -> pandas.DataFrame:
-    """What any of the questions gives as a DataFrame: a row for each event or candidate.
+def to_dataframe(answers: table.Answer | Iterable[table.Answer]) -> pandas.DataFrame:
+    """What any of the questions gives as a DataFrame: a row for each event, candidate or transition.
 
     >>> ssdvae.to_dataframe(ssdvae.score("runs/first", "events.jsonl")).nlargest(10, "nats")
+    >>> ssdvae.to_dataframe(ssdvae.explain("runs/first").transitions)
     """
     return table.to_dataframe(answers)
 

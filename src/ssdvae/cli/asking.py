@@ -57,7 +57,9 @@ def _run_flags(parser: Parser, json_help: str) -> TakesArguments:
     return files
 
 
-def _file_flags(parser: Parser, out: str = "file to write: .jsonl, .jsonl.gz or .parquet") -> TakesArguments:
+def _file_flags(
+    parser: Parser, out: str = "file to write: .jsonl, .jsonl.gz, .csv or .parquet"
+) -> TakesArguments:
     files = _run_flags(parser, "print a line of JSON for each document")
     files.add_argument("file", nargs="?", default="-", help=f"file of documents; {TYPED}")
     files.add_argument("--out", type=Path, default=None, help=out)
@@ -167,7 +169,9 @@ def next_flags(parser: Parser, argv: Sequence[str]) -> None:
         metavar="NAME=VALUE",
         help="what is known of the next event: its frame (frame=Arrest), or words (subj=police)",
     )
-    files.add_argument("--out", type=Path, default=None, help="file to write: .jsonl, .jsonl.gz or .parquet")
+    files.add_argument(
+        "--out", type=Path, default=None, help="file to write: .jsonl, .jsonl.gz, .csv or .parquet"
+    )
     input_format(files)
     add_settings(parser, NextSettings)
 
@@ -242,7 +246,9 @@ def similar_flags(parser: Parser, argv: Sequence[str]) -> None:
     files = _run_flags(parser, "print a line of JSON for each event that is near")
     files.add_argument("events", nargs="+", help='events, each in quotes: "arrested police suspect in"')
     files.add_argument("--among", required=True, type=Path, help="file of documents to find them in")
-    files.add_argument("--out", type=Path, default=None, help="file to write: .jsonl, .jsonl.gz or .parquet")
+    files.add_argument(
+        "--out", type=Path, default=None, help="file to write: .jsonl, .jsonl.gz, .csv or .parquet"
+    )
     input_format(files)
     add_settings(parser, SimilarSettings)
 
