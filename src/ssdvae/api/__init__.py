@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ssdvae.api.measuring import benchmark, check, evaluate, scores
     from ssdvae.api.paper import reproduce
     from ssdvae.api.pictures import draw
-    from ssdvae.api.training import demo, load, resume, train
+    from ssdvae.api.training import demo, load, pack, resume, train
     from ssdvae.data.corpus import Corpus
     from ssdvae.data.events import Document, Event
     from ssdvae.errors import UserError
@@ -62,7 +62,7 @@ WHERE = {
         "public_sets",
     ),
     "ssdvae.api.exchange": ("to_dataset",),
-    "ssdvae.api.training": ("demo", "train", "resume", "load"),
+    "ssdvae.api.training": ("demo", "train", "resume", "load", "pack"),
     "ssdvae.api.measuring": ("evaluate", "scores", "benchmark", "check"),
     "ssdvae.api.looking": (
         "explain",
@@ -119,6 +119,7 @@ __all__ = [
     "infer_file",
     "load",
     "next_events",
+    "pack",
     "prepare",
     "public_sets",
     "reproduce",
