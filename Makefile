@@ -5,7 +5,7 @@ BIN := .venv/bin
 # One test process a core, each with one thread: two that share a core by turns would both be late.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-slow test-journeys fuzz check docs docs-links wheel format clean
+.PHONY: demo test test-slow test-journeys fuzz check docs docs-links wheel wiki-en format clean
 
 demo: .venv/installed
 	$(BIN)/ssdvae demo --out demo
@@ -43,10 +43,13 @@ docs: .venv/installed-docs
 docs-links: .venv/installed-docs
 	$(SPHINX) -b linkcheck docs docs/_build/links
 
+# The model that comes with the package, from a run: make wiki-en RUN=runs/wiki
+wiki-en: .venv/installed
+	$(BIN)/ssdvae pack $(RUN) --out src/ssdvae/pretrained/wiki-en --about pretrained/wiki-en/about.md --license pretrained/wiki-en/LICENSE
+
 # The wheel and the source archive, and the quick tests of both in new environments without the clone.
 wheel: .venv/installed-dev
 	rm -rf dist
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt build
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/python tests/try_archives.py dist
 

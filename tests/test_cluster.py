@@ -32,7 +32,7 @@ PATIENCE = 300
 
 
 def attempted(number: int, folder: Path, until: Path | None = None) -> int:
-    """The number; a line in a file for each attempt, with its machine. It is not done until a file is there."""
+    """The number, once a file is there; each attempt is a line in a file, with its machine."""
     import ray
 
     with open(folder / str(number), "a") as file:

@@ -25,7 +25,7 @@ STOREYS = [
     {"analysis"},
     {"report"},
     {"paper"},
-    {"tour", "checking", "app"},
+    {"tour", "checking", "packing", "app"},
     {"api"},
     {"cli", "spacy_pipe"},
     {"__init__", "__main__"},

@@ -42,6 +42,7 @@ QUESTIONS = ("infer", "next", "score", "fill", "embed")
 ELSEWHERE = (
     {("train", "resume"): "resume", ("score", "top"): "unusual"}
     | {("data", "action"): "public_sets", ("explain", "swap"): "swap"}
+    | {("explain", "transitions"): "write_answers"}
     | {(name, "out"): "write_answers" for name in (*QUESTIONS, "similar")}
     | {(name, flag): "write_answers" for name in QUESTIONS for flag in config.StreamSettings.names()}
 )

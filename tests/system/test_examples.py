@@ -26,6 +26,7 @@ ORDER = [
         "generate",
         "report",
         "check",
+        "pack",
         "benchmark",
     ),
 ]
@@ -57,6 +58,8 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / "stories").mkdir()
     shutil.copy(EXAMPLE / "ferry.conllu", tmp_path / "stories")
     shutil.copy(EXAMPLE / "verbs.csv", tmp_path)
+    (tmp_path / "about.md").write_text("## Data\n\nMade up.\n")
+    (tmp_path / "LICENSE").write_text("Free.\n")
     (tmp_path / "mine.csv").write_text("document,verb,subj,obj,mod,frame\na,met,she,him,at,Meet_with\n")
     for name in ("news", "more"):
         (tmp_path / f"{name}_TUP.txt").write_text("met she him _NULL_ <TUP> left he none at\n")

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     )
     from ssdvae.api.measuring import benchmark, check, evaluate, scores
     from ssdvae.api.paper import reproduce
-    from ssdvae.api.training import demo, load, resume, train
+    from ssdvae.api.pictures import draw
+    from ssdvae.api.training import demo, load, pack, resume, train
     from ssdvae.data.corpus import Corpus
     from ssdvae.data.events import Document, Event
     from ssdvae.errors import UserError
@@ -60,7 +61,7 @@ WHERE = {
         "public_sets",
     ),
     "ssdvae.api.exchange": ("to_dataset",),
-    "ssdvae.api.training": ("demo", "train", "resume", "load"),
+    "ssdvae.api.training": ("demo", "train", "resume", "load", "pack"),
     "ssdvae.api.measuring": ("evaluate", "scores", "benchmark", "check"),
     "ssdvae.api.looking": (
         "explain",
@@ -81,6 +82,7 @@ WHERE = {
         "write_answers",
         "to_dataframe",
     ),
+    "ssdvae.api.pictures": ("draw",),
     "ssdvae.api.paper": ("reproduce",),
     "ssdvae.data.corpus": ("Corpus",),
     "ssdvae.data.events": ("Document", "Event"),
@@ -101,6 +103,7 @@ __all__ = [
     "benchmark",
     "check",
     "demo",
+    "draw",
     "embed",
     "evaluate",
     "explain",
@@ -113,6 +116,7 @@ __all__ = [
     "infer",
     "load",
     "next_events",
+    "pack",
     "prepare",
     "public_sets",
     "reproduce",

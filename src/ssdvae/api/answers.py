@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from ssdvae.answers.files import answer_files
 from ssdvae.answers.fill import HOLE
-from ssdvae.answers.table import Answer, answer_file, write_answers
+from ssdvae.answers.table import TABLES, Answer, answer_file, write_answers
 from ssdvae.api.given import Documents, given_documents, said
 from ssdvae.api.signatures import AnyPath
 from ssdvae.api.training import as_model, folder_of
@@ -60,7 +60,7 @@ class Answers(Iterator[Found], Generic[Found]):
 
     def written(self, out: Path, settings: StreamSettings) -> int:
         """Write all of them; returns how many. Documents of a file are shared by many processes."""
-        if not isinstance(self.documents, str | Path) or out.suffix == ".parquet":
+        if not isinstance(self.documents, str | Path) or out.suffix in TABLES:
             return write_one_by_one(out, self, settings)
         done = answer_files(
             self.model,
@@ -80,7 +80,7 @@ class Answers(Iterator[Found], Generic[Found]):
         return done.counts["documents"]
 
 
-def write_one_by_one(out: Path, answers: Iterable[Answer], settings: StreamSettings) -> int:
+def write_one_by_one(out: Path, answers: Answer | Iterable[Answer], settings: StreamSettings) -> int:
     """Write answers by this process alone; returns how many."""
     usual = StreamSettings().values()
     if given := [name for name, value in settings.values().items() if value != usual[name]]:

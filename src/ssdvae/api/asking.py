@@ -175,12 +175,13 @@ def similar(
 
 
 @with_settings(StreamSettings)
-def write_answers(answers: Iterable[table.Answer], out: AnyPath, **settings: Any) -> int:
-    """Write what any of the questions gives: JSON lines, a table in Parquet, or shards; returns how many.
+def write_answers(answers: table.Answer | Iterable[table.Answer], out: AnyPath, **settings: Any) -> int:
+    """Write what any of the questions gives: JSON lines, a table (CSV, Parquet), or shards; returns how many.
 
     >>> ssdvae.write_answers(ssdvae.infer("runs/first", "events.jsonl"), "inferred.jsonl")
     >>> ssdvae.write_answers(ssdvae.score("runs/first", "shards"), "scored", jobs=8)
     >>> ssdvae.write_answers(ssdvae.score("runs/first", "events.jsonl"), "scored.parquet")
+    >>> ssdvae.write_answers(ssdvae.explain("runs/first").transitions, "transitions.csv")
 
     A name without an ending is a folder for shards. Where JSON lines or shards are made of a file, or of a
     folder of shards, many processes share the work, and go on with it when it was stopped; in a script, call
@@ -192,10 +193,11 @@ def write_answers(answers: Iterable[table.Answer], out: AnyPath, **settings: Any
     return write_one_by_one(Path(out), answers, chosen)
 
 
-def to_dataframe(answers: Iterable[table.Answer]) -> pandas.DataFrame:
-    """What any of the questions gives as a DataFrame: a row for each event or candidate.
+def to_dataframe(answers: table.Answer | Iterable[table.Answer]) -> pandas.DataFrame:
+    """What any of the questions gives as a DataFrame: a row for each event, candidate or transition.
 
     >>> ssdvae.to_dataframe(ssdvae.score("runs/first", "events.jsonl")).nlargest(10, "nats")
+    >>> ssdvae.to_dataframe(ssdvae.explain("runs/first").transitions)
     """
     return table.to_dataframe(answers)
 

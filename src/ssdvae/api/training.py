@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.api.signatures import AnyPath, Some, with_settings
-from ssdvae.config import TRAIN_DEFAULTS, TrainSettings
+from ssdvae.config import TRAIN_DEFAULTS, EvaluateSettings, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
@@ -15,6 +15,7 @@ from ssdvae.progress import Progress, resolve
 from ssdvae.runs import Run
 
 if TYPE_CHECKING:
+    from ssdvae.packing import Packed
     from ssdvae.tour import Tour
 
 # What trains is imported where it is called: to load a model and ask it something takes none of it.
@@ -64,6 +65,34 @@ def resume(run: AnyPath, *, progress: bool | Progress = True) -> Run:
     from ssdvae.training import train as training
 
     return training.resume(Path(run), progress=resolve(progress))
+
+
+@with_settings(EvaluateSettings)
+def pack(
+    run: AnyPath,
+    out: AnyPath,
+    *,
+    corpus: Corpus | AnyPath | None = None,
+    about: AnyPath | None = None,
+    license: AnyPath | None = None,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> Packed:
+    """Make a folder of a run to give away: weights in half precision, what `score` needs, and a card.
+
+    >>> ssdvae.pack("runs/first", "my-model", about="about.md", license="LICENSE").loss
+
+    The card has the commands that made the run, and all figures of one split, beside those in full
+    precision. ``about`` is a file of Markdown that goes into it: the data, their licences, the limits;
+    ``license`` is put beside it. `load` reads the folder, and `push_to_hub` publishes it.
+    """
+    from ssdvae.packing import pack as packing
+
+    chosen, found = EvaluateSettings.exactly(settings), corpus_of(run, corpus)
+    texts = {
+        name: None if file is None else Path(file) for name, file in (("about", about), ("license", license))
+    }
+    return packing(Path(run), Path(out), as_model(run), found, chosen, **texts, progress=resolve(progress))
 
 
 def load(run: AnyPath | None = None) -> EventModel:

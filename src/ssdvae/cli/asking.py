@@ -40,7 +40,7 @@ from ssdvae.records import to_json
 if TYPE_CHECKING:
     from ssdvae.answers.infer import InferredDocument
 
-ENDINGS = ".jsonl, .jsonl.gz or .parquet"
+ENDINGS = ".jsonl, .jsonl.gz, .csv or .parquet"
 TYPED = (
     "without one, events are read from standard input, as lines of its slots, `verb subj obj mod` (- for an "
     "empty one), with a blank line after each document"

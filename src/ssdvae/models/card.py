@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from huggingface_hub import ModelCard
@@ -14,11 +15,21 @@ from ssdvae.markdown import markdown_table
 
 PAPER = "https://arxiv.org/abs/2010.04361"
 
+LIMITS = """## Limits
+
+The model has seen only the kind of text it was trained on, and frames that may have been assigned by a
+machine. Its scripts repeat the regularities and the biases of that text."""
+
+LICENCE = """
+license: other
+license_name: in-the-file-LICENSE
+license_link: LICENSE"""
+
 TEMPLATE = """---
 library_name: ssdvae
-tags: [events, scripts, frames]
+tags: [events, scripts, frames]{licence}
 ---
-# {model}: a model of event sequences
+# {name}: a model of event sequences
 
 A `{model}` over documents of events, each of the slots {slots}.
 It knows {words:,} words and {frames:,} frames. {reading}
@@ -31,6 +42,8 @@ import ssdvae
 model = ssdvae.load("path/to/this/folder")
 ```
 
+{about}
+{made}
 ## Validation
 
 {scores}
@@ -41,12 +54,21 @@ To compare models with and without them, use `ppl_bound` of `ssdvae evaluate`; e
 ## Settings
 
 {settings}
-
-## Limits
-
-The model has seen only the kind of text it was trained on, and frames that may have been assigned by a
-machine. Its scripts repeat the regularities and the biases of that text.
 """
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a card tells that the model does not know of itself."""
+
+    name: str = ""  # by default that of the kind of model
+    about: str = LIMITS  # sections in Markdown: data, licences, limits
+    made: str = ""  # the commands that made it
+    figures: str = ""  # a table, in the place of that of the scores
+    licensed: bool = False  # whether there is a file LICENSE beside the card
+
+
+UNTOLD = Story()
 
 
 def model_card(
@@ -56,9 +78,12 @@ def model_card(
     scores: dict[str, Any] | None,
     reading: Reading | None = None,
     slots: Slots = SLOTS,
+    story: Story = UNTOLD,
 ) -> ModelCard:
     return ModelCard(
         TEMPLATE.format(
+            name=story.name or config.model,
+            licence=LICENCE if story.licensed else "",
             model=config.model,
             words=words,
             frames=frames,
@@ -67,7 +92,9 @@ def model_card(
             reading="" if reading is None else reading.sentence,
             version=__version__,
             paper=PAPER,
-            scores=_table(scores) if scores else "Not measured.",
+            about=story.about.strip() + "\n",
+            made=f"## How it was made\n\n{story.made.strip()}\n" if story.made else "",
+            scores=story.figures or (_table(scores) if scores else "Not measured."),
             settings=_table(config.to_publish()),
         )
     )

@@ -22,7 +22,7 @@ from ssdvae.data.reading import Reading
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError
 from ssdvae.files import atomic_write, sha256, translate_os_errors
-from ssdvae.models.card import model_card
+from ssdvae.models.card import UNTOLD, Story, model_card
 from ssdvae.models.typical import TYPICAL, Typical
 from ssdvae.records import read_json
 from ssdvae.shapes import check_shape
@@ -46,18 +46,22 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
     typical: Typical | None
 
     def generate_model_card(
-        self, *args: Any, scores: dict[str, Any] | None = None, **kwargs: Any
+        self, *args: Any, scores: dict[str, Any] | None = None, story: Story = UNTOLD, **kwargs: Any
     ) -> ModelCard:
         words, frames = len(self.vocabulary), len(self.frames)
-        return model_card(self.config, words, frames, scores, self.reading, self.slots)
+        return model_card(self.config, words, frames, scores, self.reading, self.slots, story)
 
-    def save(self, folder: Path, scores: dict[str, Any]) -> None:
-        """Write the model to a folder that may hold an older one, with its card."""
+    def save(self, folder: Path, scores: dict[str, Any], story: Story = UNTOLD) -> None:
+        """Write the model to a folder that may hold an older one, with its card.
+
+        The weights are written in the precision that they have: ``model.half()`` has half the bytes. Models
+        are loaded in full precision.
+        """
         with translate_os_errors(folder, "write"):
             # Not save_pretrained, which first takes the old config.json away.
             self._save_pretrained(folder)
             with atomic_write(folder / "README.md") as path:
-                self.generate_model_card(scores=scores).save(path)
+                self.generate_model_card(scores=scores, story=story).save(path)
 
     def _save_pretrained(self, save_directory: Path) -> None:
         assert isinstance(self, nn.Module)

@@ -1,0 +1,171 @@
+"""A model to give away: in half precision, with what is usual beside it, and a card that tells all of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ssdvae.answers.score import MEASURED, typical_of
+from ssdvae.config import SPLITS, EvaluateSettings, PrepareSettings, Settings, TrainSettings
+from ssdvae.data.corpus import Corpus
+from ssdvae.errors import UserError
+from ssdvae.evaluation.measure import flat, measure
+from ssdvae.evaluation.tasks import TASKS
+from ssdvae.files import atomic_write, translate_os_errors
+from ssdvae.markdown import markdown_table
+from ssdvae.measurements import Measurement
+from ssdvae.models.base import EventModel
+from ssdvae.models.card import LIMITS, Story
+from ssdvae.models.io import FILES
+from ssdvae.models.typical import TYPICAL
+from ssdvae.progress import SILENT, Progress
+from ssdvae.runs import Run, judged_by
+
+LICENSE = "LICENSE"
+PACKED = (*FILES, TYPICAL, "README.md", LICENSE)
+"""What a packed folder may have."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A folder, and the figures of the model in it beside those of the run."""
+
+    folder: Path
+    scores: dict[str, Any]
+    full: dict[str, Any]  # of the run, in full precision
+
+    @property
+    def bytes(self) -> int:
+        """Of all files."""
+        return sum(path.stat().st_size for name in PACKED if (path := self.folder / name).is_file())
+
+    @property
+    def loss(self) -> float | None:
+        """By how much the perplexity is higher than that of the run: 0.001 is a thousandth of it."""
+        name = judged_by(self.full)
+        return None if name is None else float(self.scores[name] / self.full[name] - 1)
+
+
+def pack(
+    run: Path,
+    out: Path,
+    model: EventModel,
+    corpus: Corpus,
+    settings: EvaluateSettings,
+    *,
+    about: Path | None = None,
+    license: Path | None = None,
+    progress: Progress = SILENT,
+) -> Packed:
+    """Write the model of a run to a folder that may hold an older one.
+
+    ``about`` is a file of Markdown about data, licences and limits, and ``license`` one to be put beside it.
+    """
+    _refuse_others(out)
+    with translate_os_errors(about or run, "read"):
+        told = LIMITS if about is None else about.read_text(encoding="utf-8")
+        licence = None if license is None else license.read_bytes()
+    full = measure(model, "", corpus, settings, progress=progress)
+    model.half().float()  # what is left of the weights in half precision
+    if model.decoder is not None:
+        documents = corpus.split(settings.split).first(model.reading.measured)
+        with progress.task("what is usual", min(MEASURED, len(documents))) as advance:
+            model.typical = typical_of(model, documents, settings.split, advance=advance)
+    packed = measure(model, "", corpus, settings, progress=progress)
+    found = Packed(out, flat(packed), flat(full))
+    story = Story(
+        name=out.resolve().name,
+        about=told,
+        made=_made(run, corpus, settings, found),
+        figures=_figures(packed, full),
+        licensed=licence is not None,
+    )
+    with translate_os_errors(out, "write"):
+        out.mkdir(parents=True, exist_ok=True)
+        if licence is not None:
+            with atomic_write(out / LICENSE) as path:
+                path.write_bytes(licence)
+    model.half().save(out, found.scores, story)
+    model.float()
+    return found
+
+
+def _refuse_others(out: Path) -> None:
+    """Only a folder that is new, empty or a packed model is written to."""
+    there = [path.name for path in out.iterdir()] if out.is_dir() else []
+    if strange := [name for name in there if name not in PACKED]:
+        raise UserError(f"{out} has other files than those of a packed model ({strange[0]}): choose another")
+
+
+def _figures(packed: Iterable[Measurement], full: Iterable[Measurement]) -> str:
+    """All figures of all tasks: packed, of the run, and what needs no model, where there is such a figure."""
+    rows = []
+    for mine, whole in zip(packed, full, strict=True):
+        for figure in TASKS[mine.task].figures:
+            value = mine.scores.get(figure.name)
+            if value is None:
+                continue
+            floor = figure.floor and mine.scores.get(figure.floor.score)
+            rows.append(
+                [
+                    f"{mine.task}, {Path(mine.data).name}",
+                    figure.title,
+                    figure.headline_text(value),
+                    figure.headline_text(whole.scores[figure.name]),
+                    f"{figure.headline_text(floor)} ({figure.floor.title})" if floor and figure.floor else "",
+                ]
+            )
+    return markdown_table(["task, data", "figure", "this model", "in full precision", "without it"], rows)
+
+
+def _made(run: Path, corpus: Corpus, settings: EvaluateSettings, found: Packed) -> str:
+    """The commands, as they can be typed again, and what half precision costs."""
+    splits, seed = corpus.manifest["splits"], Run(run).config()[1].seed
+    text = (
+        f"The seed is {seed}. The training split has {splits['train']['documents']:,} documents and "
+        f"{splits['train']['events']:,} events. All figures below are of the split `{settings.split}`, "
+        f"{splits[settings.split]['documents']:,} documents.\n\n"
+        "```\n" + "\n".join(commands(run, corpus, settings, found.folder)) + "\n```\n"
+    )
+    if found.loss is not None:
+        name = str(judged_by(found.full))
+        text += (
+            "\nThe weights are kept in half precision, and computed with in full. The perplexity is "
+            f"{found.scores[name]:.4f}, that of the run {found.full[name]:.4f}: {found.loss:+.3%}.\n"
+        )
+    return text
+
+
+def commands(run: Path, corpus: Corpus, settings: EvaluateSettings, out: Path) -> list[str]:
+    """What to type to make the folder again, with the settings that are not at their defaults."""
+    sources = [Path(source["path"]).name for source in corpus.manifest["sources"]]
+    if len(sources) > 1:
+        sources = [f"--{split} {name}" for split, name in zip(SPLITS, sources, strict=False)]
+    prepared = PrepareSettings.of(corpus.manifest["settings"])
+    trained = Run(run).config()[1]
+    named = {"recipe": trained.model_settings.recipe, "preset": trained.preset, "model": trained.model}
+    named = {name: value for name, value in named.items() if value is not None}
+    chosen = [f"--{name} {value}" for name, value in named.items()]
+    further = _flags(trained, TrainSettings.chosen(named, corpus.counts))
+    words = (
+        ["prepare", *sources, *_flags(prepared, PrepareSettings()), "--out corpus"],
+        ["train corpus", *chosen, *further, "--out run"],
+        ["pack run", *_flags(settings, EvaluateSettings()), f"--out {out.resolve().name}"],
+    )
+    return [" ".join(["ssdvae", *command]) for command in words]
+
+
+def _flags(settings: Settings, usual: Settings) -> Iterator[str]:
+    """What to type to have these settings in the place of the usual ones; files by their names alone."""
+    others = usual.values()
+    for name, value in settings.values().items():
+        flag = settings.table()[name].flag
+        if name in others and value == others[name]:
+            continue
+        if isinstance(value, bool):
+            yield flag if value else flag.replace("--", "--no-", 1)
+        else:
+            yield f"{flag} {value.name if isinstance(value, Path) else shlex.quote(str(value))}"
