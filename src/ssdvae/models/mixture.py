@@ -134,8 +134,8 @@ def candidates(
     listed = torch.empty(0, 2, dtype=torch.long) if lexicon is None else lexicon
     # A number for each pair: finding the different columns of a matrix takes 200 bytes for each.
     width = 1 + int(torch.cat([frames, listed[:, 1]]).max()) if len(frames) + len(listed) else 1
-    numbers = torch.cat([heads * width + frames, (listed[:, 0] * width + listed[:, 1]).unique()])
-    different, index = numbers.unique(return_inverse=True)
+    numbers = torch.cat([heads * width + frames, torch.unique(listed[:, 0] * width + listed[:, 1])])
+    different, index = torch.unique(numbers, return_inverse=True)
     pairs = torch.stack([different // width, different % width])
     counts = index[: len(heads)].bincount(minlength=len(different)).float().clamp_min(UNSEEN)
     order = counts.argsort(descending=True, stable=True)
