@@ -1,8 +1,9 @@
 """A component for spaCy: ``nlp.add_pipe("ssdvae", config={"model": "runs/first"})``.
 
-After the parser, it finds the events of each text and lets a model name their frames. ``doc._.events`` has
-them as records: one for each event, with its words, ``frame``, ``probability``, and under ``origin`` the
-characters of its verb in the text. They are plain lists and mappings, so a ``DocBin`` keeps them.
+Without a model, the one that comes with the package. After the parser, it finds the events of each text and
+lets the model name their frames. ``doc._.events`` has them as records: one for each event, with its words,
+``frame``, ``probability``, and under ``origin`` the characters of its verb in the text. They are plain lists
+and mappings, so a ``DocBin`` keeps them.
 """
 
 from __future__ import annotations
@@ -42,25 +43,23 @@ def make(
 
 
 class EventComponent:
-    """Events with frames, text by text; saved and loaded with the pipeline that it is in."""
+    """Events with frames, text by text; saved and loaded with the pipeline that it is in.
+
+    The model is looked for when it is first asked: a saved pipeline brings its own, wherever it goes.
+    """
 
     def __init__(self, model: str | None, settings: ExtractSettings, top: int = 1) -> None:
-        self.settings, self.top = settings, top
+        self.name, self.settings, self.top = model, settings, top
         self._model: EventModel | None = None
-        if model is not None:
-            from ssdvae.api import load
-
-            self._model = load(model)
         if not Doc.has_extension("events"):
             Doc.set_extension("events", default=None)
 
     @property
     def model(self) -> EventModel:
         if self._model is None:
-            raise UserError(
-                "the component 'ssdvae' has no model\n"
-                'name one: nlp.add_pipe("ssdvae", config={"model": "runs/first"})'
-            )
+            from ssdvae.api import load
+
+            self._model = load(self.name)
         return self._model
 
     def __call__(self, doc: Doc) -> Doc:
