@@ -49,7 +49,7 @@ class EventComponent:
     """
 
     def __init__(self, model: str | None, settings: ExtractSettings, top: int = 1) -> None:
-        self.name, self.settings, self.top = model, settings, top
+        self.named, self.settings, self.top = model, settings, top
         self._model: EventModel | None = None
         if not Doc.has_extension("events"):
             Doc.set_extension("events", default=None)
@@ -59,7 +59,7 @@ class EventComponent:
         if self._model is None:
             from ssdvae.api import load
 
-            self._model = load(self.name)
+            self._model = load(self.named)
         return self._model
 
     def __call__(self, doc: Doc) -> Doc:
