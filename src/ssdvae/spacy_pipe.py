@@ -54,8 +54,8 @@ class EventComponent:
         if not Doc.has_extension("events"):
             Doc.set_extension("events", default=None)
 
-    @property
-    def model(self) -> EventModel:
+    def loaded(self) -> EventModel:
+        """The model; not an attribute of that name, which spaCy would take for a network of its own."""
         if self._model is None:
             from ssdvae.api import load
 
@@ -80,13 +80,13 @@ class EventComponent:
             to_document(Parsed(str(number), doc.text, tuple(trees_of(doc))), self.settings)
             for number, doc in enumerate(docs)
         )
-        for doc, inferred in zip(docs, infer_documents(self.model, found, top=self.top), strict=True):
+        for doc, inferred in zip(docs, infer_documents(self.loaded(), found, top=self.top), strict=True):
             doc._.events = inferred.to_record()["events"]
 
     # What spaCy asks of a component that is saved with its pipeline.
 
     def to_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> None:
-        self.model.save_pretrained(path)
+        self.loaded().save_pretrained(path)
         srsly.write_json(
             Path(path) / SETTINGS,
             {"lemmas": self.settings.lemmas, "negation": self.settings.negation, "top": self.top},
