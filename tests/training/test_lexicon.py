@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ssdvae.config import PrepareSettings, TrainSettings
 from ssdvae.data.batches import collate
@@ -16,6 +19,7 @@ from ssdvae.data.prepare import prepare
 from ssdvae.errors import UserError
 from ssdvae.extraction.english import regular_stems
 from ssdvae.models.base import EventModel
+from ssdvae.training.lexicon import with_single_frames
 from ssdvae.training.train import train
 
 FRAMES = {"give": "Giving", "take": "Taking", "go": "Motion"}
@@ -91,6 +95,24 @@ def test_the_planner_has_the_same_lexicon(corpus: Corpus, tmp_path: Path) -> Non
     assert beliefs is not None
     listed = batch.tokens[..., 0] != corpus.vocabulary.word_id("xyz")
     assert (beliefs.value == batch.frames)[listed].float().mean() > 0.95
+
+
+WORDS, FRAME_COUNT = 6, 4
+PAIRS = st.sets(st.tuples(st.integers(0, WORDS - 1), st.integers(0, FRAME_COUNT - 1)), min_size=1)
+EVENTS = st.lists(st.tuples(st.integers(0, WORDS - 1), st.integers(-1, FRAME_COUNT - 1)), min_size=1)
+
+
+@given(pairs=PAIRS, events=EVENTS)
+def test_a_lexicon_tells_where_there_is_no_choice(
+    pairs: set[tuple[int, int]], events: list[tuple[int, int]]
+) -> None:
+    heads, observed = np.array(events, dtype=np.int32).T
+    told = with_single_frames(observed, heads, torch.tensor(sorted(pairs)), WORDS)
+    for head, before, after in zip(heads.tolist(), observed.tolist(), told.tolist(), strict=True):
+        listed = {frame for word, frame in pairs if word == head}
+        seen = {frame for word, frame in events if word == head and frame >= 0}
+        only = listed if len(listed) == 1 and seen <= listed else set()
+        assert after == (before if before >= 0 else next(iter(only), -1))
 
 
 def test_a_lexicon_of_other_heads_is_refused(corpus: Corpus, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from ssdvae.answers.infer import infer_documents
 from ssdvae.answers.next_events import next_events
 from ssdvae.answers.score import score_documents
 from ssdvae.config import BenchmarkSettings
-from ssdvae.data.batches import Noise, collate, generator, in_order
+from ssdvae.data.batches import Noise, collate, generator, in_order, mask_frames
 from ssdvae.data.corpus import Documents
 from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
@@ -116,10 +116,11 @@ def time_steps(settings: BenchmarkSettings) -> dict[str, Any]:
         _evaluation(model, scored, settings),
     )
     prepared, optimizer = accelerator.prepare(model, new_optimizer(model, settings))
+    observed = mask_frames(learned, settings.observe, settings.seed)
     training = timed(
         settings.batch,
         TRAINING * model.flops(settings.batch, events, model.training_chains),
-        train_steps(prepared, optimizer, accelerator, learned, settings, start=0),
+        train_steps(prepared, optimizer, accelerator, learned, settings, 0, observed),
     )
     return {
         "model": settings.model,

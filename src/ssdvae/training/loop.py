@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from ssdvae.config import SLOTS, Slots, TrainSettings
-from ssdvae.data.batches import Noise, collate, epoch_batches, generator, mask_frames, process_slice
+from ssdvae.data.batches import Noise, collate, epoch_batches, generator, process_slice
 from ssdvae.data.classes import unnamed_classes
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vectors import Vectors
@@ -117,13 +117,14 @@ def train_steps(
     documents: Documents,
     settings: TrainSettings,
     start: int,
+    observed: NDArray[np.int32],
     first: NDArray[np.int32] | None = None,
 ) -> Iterator[Step]:
     """Steps ``start + 1``, ``start + 2``, … to the end of the last epoch.
 
     ``model`` and ``optimizer`` are prepared by the accelerator. A step depends on the weights, the optimiser
-    and its number, nothing else: that is what makes a resumed run the same run. ``first`` is what is taken
-    for observed while unnamed frames start.
+    and its number, nothing else: that is what makes a resumed run the same run. ``observed`` has the frames
+    that are observed, of all events; ``first`` what is taken for observed while unnamed frames start.
     """
     process, processes = accelerator.process_index, accelerator.num_processes
     per_epoch = steps_per_epoch(documents, settings)
@@ -131,7 +132,6 @@ def train_steps(
         raise UserError(
             f"{len(documents)} documents in batches of {settings.batch} are too few for {processes} processes"
         )
-    observed = mask_frames(documents, settings.observe, settings.seed)
     model.train()
     inner: EventModel = accelerator.unwrap_model(model)
     total = settings.epochs * per_epoch

@@ -24,7 +24,6 @@ from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.config.training import models_with
 from ssdvae.data.batches import mask_frames
 from ssdvae.data.corpus import Corpus, Documents
-from ssdvae.data.events import Event
 from ssdvae.data.lemmas import lemma_numbers
 from ssdvae.data.reading import Reading, left_out
 from ssdvae.data.relations import Relation, read_relations
@@ -36,6 +35,7 @@ from ssdvae.files import real_path
 from ssdvae.models import MODELS, model_class
 from ssdvae.progress import SILENT, Advance, Progress, no_advance
 from ssdvae.runs import Run, State, judged_by
+from ssdvae.training.lexicon import read_pairs, with_single_frames
 from ssdvae.training.loop import (
     Step,
     initialize_from_run,
@@ -182,33 +182,6 @@ def _relations(settings: TrainSettings) -> Sequence[Relation]:
         ) from error
 
 
-def _read_lexicon(path: Path, corpus: Corpus) -> tuple[Tensor, str]:
-    """The heads and frames of the corpus that a lexicon puts together, by number; and how many, in words.
-
-    A head is looked up by its lemma, where that is known, by itself, and as a regular form of English.
-    """
-    from ssdvae.extraction.english import regular_stems
-    from ssdvae.extraction.lexicon import read_lexicon  # slow to import
-
-    lexicon, documents = read_lexicon(path), corpus.split("train")
-    heads = np.bincount(documents.tokens[documents.in_order(), 0], minlength=len(corpus.vocabulary))
-    pairs, found = [], np.zeros(len(heads), dtype=bool)
-    for word in np.flatnonzero(heads).tolist():
-        form = corpus.vocabulary.name(word)
-        lemma = corpus.lemmas.get(form)
-        tried = (lemma,) if lemma else (form, *regular_stems(form))
-        frames = next(filter(None, (lexicon.candidates(Event(form, lemma=name)) for name in tried)), {})
-        known = [number for frame in frames if (number := corpus.frames.id(frame)) >= 0]
-        found[word] = bool(known)
-        pairs += [(word, frame) for frame in known]
-    if not pairs:
-        raise UserError(f"{path} has no head and frame that are both known to {corpus.folder}")
-    return torch.tensor(pairs), (
-        f"{path} has frames of {found.sum():,} of the {np.count_nonzero(heads):,} heads, which are those of "
-        f"{heads[found].sum() / heads.sum():.1%} of the events"
-    )
-
-
 def _unnamed_frames(settings: TrainSettings, corpus: Corpus) -> int:
     """How many frames the model has to find by itself; refused if it has no others, and none of these."""
     unnamed: int = settings.values().get("unnamed_frames", 0)
@@ -299,12 +272,8 @@ class _Training:
             for found in [events.padded(values, padding) if chains else values[events.in_order()][:, None]]
         )
         relations = _relations(self.settings) if chains else []
-        lexicon = None
-        if (path := self.settings.values().get("lexicon")) is not None:
-            lexicon, found = _read_lexicon(path, self.corpus)
-            self.say(found)
         lemmas = torch.from_numpy(lemma_numbers(self.corpus.vocabulary.names, self.corpus.lemmas))
-        self.model.initialize_from_data(heads, known, relations, lexicon, lemmas)
+        self.model.initialize_from_data(heads, known, relations, self.lexicon, lemmas)
         return State(corpus=self.corpus.fingerprint)
 
     def restore(self) -> State:
@@ -342,6 +311,7 @@ class _Training:
             self.documents,
             self.settings,
             state.step,
+            self.observed,
             self.first_observed,
         )
         task = self.progress.task("step", self.last_step, status=STATUS, done=state.step)
@@ -437,10 +407,27 @@ class _Training:
             self.say(f"no improvement in {state.stale} validations: stopping")
 
     @cached_property
+    def lexicon(self) -> Tensor | None:
+        """The heads and frames that a lexicon puts together."""
+        if (path := self.settings.values().get("lexicon")) is None:
+            return None
+        pairs, found = read_pairs(path, self.corpus)
+        self.say(found)
+        return pairs
+
+    @cached_property
+    def observed(self) -> NDArray[np.int32]:
+        """The frames that the mask leaves, and those of heads to which a lexicon leaves no choice."""
+        observed = mask_frames(self.documents, self.settings.observe, self.settings.seed)
+        if self.lexicon is None:
+            return observed
+        heads = self.documents.tokens[:, 0]
+        return with_single_frames(observed, heads, self.lexicon, len(self.corpus.vocabulary))
+
+    @cached_property
     def first_observed(self) -> NDArray[np.int32]:
         """The frames that are observed and, while unnamed ones start, the classes of the other events."""
-        observed = mask_frames(self.documents, self.settings.observe, self.settings.seed)
-        return with_classes(observed, self.documents, self.model, self.settings)
+        return with_classes(self.observed, self.documents, self.model, self.settings)
 
     @cached_property
     def by_head(self) -> float | None:
