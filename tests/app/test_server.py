@@ -70,6 +70,17 @@ def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]
     assert [s["log_prob"] for s in scripts] == pytest.approx([s.log_prob for s in written], abs=1e-4)
 
 
+def test_who_asks_about_strange_words_is_warned(served: Served) -> None:
+    strange = [["xyzzy plugh ann", "caught frobozz grue"]]
+    for operation in ("infer", "score", "next", "fill", "embed"):
+        assert "4 of 6 words" in served.ask(f"/api/{operation}", {"documents": strange}).json["warning"]
+        assert "warning" not in served.ask(f"/api/{operation}", {"documents": [EVENTS]}).json
+    assert "4 of 6" in served.ask("/api/generate", {"events": strange[0], "length": 1}).json["warning"]
+    for view in ("read", "next"):
+        assert "4 of 6 words" in served.ask(f"/{view}?{urlencode([('e', e) for e in strange[0]])}").text
+        assert "ssdvae train" not in served.ask(f"/{view}?{urlencode([('e', e) for e in EVENTS])}").text
+
+
 def test_many_at_once_get_what_they_would_get_alone(served: Served) -> None:
     bodies = [{"documents": [EVENTS[: 1 + n % 3]] * (1 + n % 2)} for n in range(50)]
     alone = [served.ask("/api/infer", body).json for body in bodies[:6]]

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from ssdvae.answers.unknown import Familiarity
 from ssdvae.config import StreamSettings
 from ssdvae.data.events import Document
 from ssdvae.data.readers import Skipped
@@ -81,8 +82,9 @@ class _Answering:
         with _one_thread():
             records = self.answer(model, documents)
             lines = tuple(to_json(dict(record), ensure_ascii=False) for record in records)
-        events = sum(len(document.events) for document in documents)
-        return Chunk(len(tasks), lines, {"documents": len(lines), "events": events}, tuple(errors))
+        counts = {"documents": len(lines), "events": sum(len(document.events) for document in documents)}
+        counts |= Familiarity.of(model, documents).counts()
+        return Chunk(len(tasks), lines, counts, tuple(errors))
 
 
 @lru_cache(1)

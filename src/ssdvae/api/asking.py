@@ -161,7 +161,7 @@ def similar(
     """
     chosen, model = SimilarSettings.exactly(settings), as_model(run)
     read = _read(among, format, skip_bad, model, progress, "reading")
-    return embedding.similar(model, given_events(events, model.slots), read, chosen.top, chosen.batch)
+    return embedding.similar(model, given_events(events, model), read, chosen.top, chosen.batch)
 
 
 def write_answers(answers: Iterable[table.Answer], out: AnyPath) -> int:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ssdvae.answers.fill import HOLE, with_holes
+from ssdvae.answers.fill import with_holes
+from ssdvae.answers.unknown import Familiarity, warned
 from ssdvae.api.signatures import AnyPath
-from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
+from ssdvae.data.events import HOLE, AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
 from ssdvae.data.readers import Skipped, guess_format, read_documents
 from ssdvae.data.readers.jsonl import read_with_holes
 from ssdvae.data.readers.typed import read_typed
@@ -21,19 +22,33 @@ Documents = AnyPath | IO[str] | IO[bytes] | AnyDocument | Iterable[AnyDocument]
 """A file, an open file of typed events, one document, or some of them."""
 
 
-def given_events(given: AnyEvent | Sequence[AnyEvent], slots: Slots) -> list[Event]:
-    """One event or several."""
+def given_events(
+    given: AnyEvent | Sequence[AnyEvent], model: EventModel, *, warn: bool = True
+) -> list[Event]:
+    """One event or several; if most of their words are unknown to the model, a warning says so."""
     some = [given] if isinstance(given, str | Event | Mapping) else given
     try:
-        return [to_event(event, slots) for event in some]
+        events = [to_event(event, model.slots) for event in some]
     except Malformed as error:
         raise UserError(f"a seed event: {error}") from error
+    if warn:
+        Familiarity.of(model, [Document("", tuple(events))]).warn()
+    return events
 
 
 def given_documents(
     given: Documents, format: str | None, skipped: Skipped | None, model: EventModel, holes: bool = False
 ) -> Iterator[Document]:
-    """Documents one after another; with ``holes``, ``null`` among the events is one that is missing."""
+    """Documents one after another; with ``holes``, ``null`` among the events is one that is missing.
+
+    If most of their words are unknown to the model, a warning says so.
+    """
+    return warned(model, _read(given, format, skipped, model, holes))
+
+
+def _read(
+    given: Documents, format: str | None, skipped: Skipped | None, model: EventModel, holes: bool
+) -> Iterator[Document]:
     if isinstance(given, str | Path):
         if holes and (format or guess_format(given)) == "jsonl":
             report = stop_at_first_error if skipped is None else skipped

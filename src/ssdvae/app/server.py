@@ -47,7 +47,8 @@ ASSETS = {
 }
 """All files that can be asked for."""
 
-View = Callable[[State], Awaitable[str]]
+View = Callable[[State], Awaitable[str | Response]]
+"""A page, or the way to another."""
 
 
 def explored(
@@ -134,14 +135,15 @@ def create_app(explorer: Explorer, port: int) -> ASGIApp:
         "docs": docs,
     }
     for name, view in shown.items():
-        app.get(f"/{name}", include_in_schema=False, response_class=HTMLResponse)(_page(view))
+        how = {"include_in_schema": False, "response_class": HTMLResponse, "response_model": None}
+        app.get(f"/{name}", **how)(_page(view))
     names = {f"[{name}]" if ":" in name else name for name in (*LOCAL, settings.host)}
     hosts = frozenset(f"{name}:{port}" for name in names) | (names if port == 80 else frozenset())
     return Guard(app, hosts, settings.token, settings.max_bytes)
 
 
-def _page(view: View) -> Callable[[Request], Awaitable[str]]:
-    async def page(request: Request) -> str:
+def _page(view: View) -> Callable[[Request], Awaitable[str | Response]]:
+    async def page(request: Request) -> str | Response:
         return await view(State.of(request.query_params.multi_items()))
 
     return page
