@@ -50,7 +50,6 @@ wiki-en: .venv/installed
 # The wheel and the source archive, and the quick tests of both in new environments without the clone.
 wheel: .venv/installed-dev
 	rm -rf dist
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt build
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/python tests/try_archives.py dist
 

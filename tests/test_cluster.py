@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,16 +27,30 @@ from tests.extraction.test_extract import corpus
 pytest.importorskip("ray")
 
 
-def slowly(number: int, folder: Path, seconds: float = 0.0) -> tuple[int, str]:
-    """The number, and the machine that had it; a line in a file for each attempt."""
+PATIENCE = 300
+"""Seconds after which what a test waits for will not come."""
+
+
+def attempted(number: int, folder: Path, until: Path | None = None) -> int:
+    """The number, once a file is there; each attempt is a line in a file, with its machine."""
     import ray
 
     with open(folder / str(number), "a") as file:
-        file.write("attempt\n")
-    time.sleep(seconds)
+        file.write(ray.get_runtime_context().get_node_id() + "\n")
+    if until is not None:
+        wait_for(until.exists)
     if number == 99:
         raise DataError("some.jsonl", 99, "a bad number", "a good one")
-    return number, ray.get_runtime_context().get_node_id()
+    return number
+
+
+def wait_for(fact: Callable[[], Any]) -> Any:
+    """What it says, once that is something."""
+    latest = time.monotonic() + PATIENCE
+    while not (found := fact()):
+        assert time.monotonic() < latest
+        time.sleep(0.05)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +65,11 @@ def test_a_cluster_of_this_machine_alone(tmp_path: Path, monkeypatch: pytest.Mon
 
     patient(monkeypatch.setenv)
     (tmp_path / "attempts").mkdir()
-    work = partial(slowly, folder=Path(os.path.relpath(tmp_path / "attempts")))
+    work = partial(attempted, folder=Path(os.path.relpath(tmp_path / "attempts")))
     engine = EngineSettings(engine="ray", jobs=2)
     results = map_in_processes([*range(12), 99, 12], work, engine)
     first = [next(results) for _ in range(12)]
-    assert [number for number, _ in first] == list(range(12))
+    assert first == list(range(12))
     with pytest.raises(DataError, match=r"some\.jsonl, line 99: found a bad number") as raised:
         next(results)
     assert raised.value.line == 99
@@ -74,18 +89,32 @@ def test_an_address_is_ray_s() -> None:
 @pytest.mark.journey
 def test_what_a_lost_machine_had_is_done_again(cluster: Machines, tmp_path: Path) -> None:
     """In order, and some of it twice."""
-    work = partial(slowly, folder=tmp_path, seconds=1.0)
     engine = EngineSettings(engine="ray", address=cluster.whole().address)
-    results = []
-    for number, node in map_in_processes(range(20), work, engine):
-        results.append(number)
-        # One that has just done something, and has more to do.
-        if len(cluster.others) == 2 and node in [other.node_id for other in cluster.others]:
-            cluster.lose(node)
-    assert results == list(range(20))
-    attempts = [len((tmp_path / str(number)).read_text().split()) for number in range(20)]
-    assert max(attempts) >= 2
-    assert sum(attempts) < 30
+    attempts, lost = tmp_path / "attempts", tmp_path / "lost"
+    attempts.mkdir()
+
+    def at_work() -> tuple[str, str] | None:
+        """A number that is being done on another machine than the head, and that machine."""
+        names = {other.node_id for other in cluster.others}
+        machines = {path.name: path.read_text().strip() for path in attempts.iterdir()}
+        return next((one for one in machines.items() if one[1] in names), None)
+
+    had = []
+
+    def numbers() -> Iterator[int]:
+        yield from range(6)
+        # Nothing of it can be done before a machine that has a part of it is lost.
+        number, machine = wait_for(at_work)
+        had.append(number)
+        cluster.lose(machine)
+        lost.touch()
+        yield from range(6, 20)
+
+    work = partial(attempted, folder=attempts, until=lost)
+    assert list(map_in_processes(numbers(), work, engine)) == list(range(20))
+    counts = {path.name: len(path.read_text().split()) for path in attempts.iterdir()}
+    assert counts[had[0]] >= 2
+    assert sum(counts.values()) < 30
 
 
 @pytest.mark.journey
@@ -100,7 +129,7 @@ def test_reading_ahead_is_bounded(cluster: Machines, tmp_path: Path) -> None:
             yield taken
 
     engine = EngineSettings(engine="ray", address=cluster.whole().address)
-    results = map_in_processes(endless(), partial(slowly, folder=tmp_path), engine)
+    results = map_in_processes(endless(), partial(attempted, folder=tmp_path), engine)
     for done in range(1, 6):
         next(results)
         assert taken <= 3 * 3 + done
@@ -110,7 +139,7 @@ def test_reading_ahead_is_bounded(cluster: Machines, tmp_path: Path) -> None:
 @pytest.mark.journey
 def test_no_more_at_once_than_was_asked_for(cluster: Machines, tmp_path: Path) -> None:
     engine = EngineSettings(engine="ray", address=cluster.whole().address, jobs=1)
-    results = map_in_processes(range(6), partial(slowly, folder=tmp_path, seconds=0.2), engine)
+    results = map_in_processes(range(6), partial(attempted, folder=tmp_path), engine)
     for done, _ in enumerate(results, start=1):
         assert len(list(tmp_path.iterdir())) <= done + 3
     assert len(list(tmp_path.iterdir())) == 6

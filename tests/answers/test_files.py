@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ssdvae
+from ssdvae import config
 from ssdvae.answers import files
 from ssdvae.answers.infer import infer_documents
+from ssdvae.answers.score import typical_of
 from ssdvae.cli.main import main
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import read_documents, write_jsonl
@@ -19,7 +24,7 @@ from ssdvae.models.base import EventModel
 from tests.clusters import three_machines
 from tests.data.test_shards import contents
 from tests.extraction.stopping import Stopped, stop_after
-from tests.toys import toy_ssdvae
+from tests.toys import toy_documents, toy_ssdvae
 
 
 @pytest.fixture
@@ -31,6 +36,8 @@ def run(tmp_path: Path) -> Path:
         Document(f"d{n}", tuple(Event(f"word{1 + (n + m) % 8}", f"word{1 + m}") for m in range(1 + n % 7)))
         for n in range(60)
     ]
+    model.typical = typical_of(model, toy_documents([3, 2, 4]), "valid")
+    model.typical.write(tmp_path / "run")
     write_jsonl(tmp_path / "events.jsonl", documents, model.slots)
     for number in range(4):
         (tmp_path / "shards").mkdir(exist_ok=True)
@@ -44,9 +51,26 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "CHUNK", 7)
 
 
+ASK: dict[str, Callable[..., Any]] = {
+    "infer": ssdvae.infer,
+    "next": ssdvae.next_events,
+    "score": ssdvae.score,
+    "fill": ssdvae.fill,
+    "embed": ssdvae.embed,
+}
+FEW = {"next": {"beam": 4, "samples": 2}, "fill": {"beam": 4, "samples": 2}}
+
+
+def write(run: Path | EventModel, source: Path, out: Path, question: str = "infer", **settings: Any) -> int:
+    """Ask about a file; what is not said of the question is said of how it is answered."""
+    shared = {name: settings.pop(name) for name in config.StreamSettings.names() if name in settings}
+    answers = ASK[question](run, source, **{"progress": False, **FEW.get(question, {}), **settings})
+    return ssdvae.write_answers(answers, out, **shared)
+
+
 def test_a_file_has_what_the_model_says(run: Path) -> None:
     source, out = run.parent / "events.jsonl", run.parent / "out.jsonl"
-    assert ssdvae.infer_file(run, source, out, jobs=1, progress=False) == 60
+    assert write(run, source, out, jobs=1) == 60
     records = [json.loads(line) for line in out.read_text().splitlines()]
     model = EventModel.read(run)
     for record, expected in zip(
@@ -61,14 +85,14 @@ def test_a_file_has_what_the_model_says(run: Path) -> None:
 def test_any_number_of_processes_and_a_model_in_hand_say_the_same(run: Path) -> None:
     source = run.parent / "events.jsonl"
     for name, model, jobs in (("one", run, 1), ("two", run, 2), ("hand", EventModel.read(run), 1)):
-        ssdvae.infer_file(model, source, run.parent / f"{name}.jsonl", jobs=jobs, progress=False)
+        write(model, source, run.parent / f"{name}.jsonl", jobs=jobs)
     one, two, hand = ((run.parent / f"{name}.jsonl").read_bytes() for name in ("one", "two", "hand"))
     assert one == two == hand
 
 
 def test_shards_are_answered_by_shards(run: Path) -> None:
     out, slots = run.parent / "answers", EventModel.read(run).slots
-    assert ssdvae.infer_file(run, run.parent / "shards", out, jobs=1, progress=False) == 60
+    assert write(run, run.parent / "shards", out, jobs=1) == 60
     assert [path.name for path in sorted(out.iterdir())] == [f"part-0000{n}.jsonl.gz" for n in range(4)]
     for number in range(4):
         lines = gzip.decompress((out / f"part-0000{number}.jsonl.gz").read_bytes()).decode().splitlines()
@@ -82,33 +106,104 @@ def test_shards_are_answered_by_shards(run: Path) -> None:
 
 def test_it_goes_on_where_it_stopped(run: Path) -> None:
     shards, whole, out = run.parent / "shards", run.parent / "whole", run.parent / "out"
-    ssdvae.infer_file(run, shards, whole, jobs=1, progress=False)
+    write(run, shards, whole, jobs=1)
     with pytest.raises(Stopped):
-        ssdvae.infer_file(run, shards, out, jobs=1, progress=stop_after(2))
+        write(run, shards, out, jobs=1, progress=stop_after(2))
     with pytest.raises(UserError, match="was begun with other input or settings"):
-        ssdvae.infer_file(run, shards, out, jobs=1, observe_frames=True, progress=False)
-    ssdvae.infer_file(run, shards, out, jobs=1, progress=False)
+        write(run, shards, out, jobs=1, observe_frames=True)
+    write(run, shards, out, jobs=1)
     assert contents(out) == contents(whole)
 
 
+def holed(source: Path, slot: str) -> None:
+    """Every third event is missing, and the head of those before them."""
+    for path in sorted(source.iterdir()):
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        for record in records:
+            record["events"] = [
+                None if m % 3 == 1 else {**event, slot: "?"} if m % 3 == 0 else event
+                for m, event in enumerate(record["events"])
+            ]
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+@pytest.mark.parametrize("question", ASK)
+def test_every_question_is_answered_so(question: str, run: Path) -> None:
+    """By one process as by two, and as it is document by document; what comes of shards are shards."""
+    shards, one, two = (run.parent / name for name in ("shards", "one", "two"))
+    if question == "fill":
+        holed(shards, EventModel.read(run).slots[0])
+    assert write(run, shards, one, question, jobs=1, shard_format="jsonl") == 60
+    assert write(run, shards, two, question, jobs=2, shard_format="jsonl") == 60
+    assert contents(one) == contents(two)
+    records = [json.loads(line) for path in sorted(one.iterdir()) for line in path.read_text().splitlines()]
+    alone = ASK[question](run, shards, progress=False, **FEW.get(question, {}))
+    for record, expected in zip(records, alone, strict=True):
+        assert_alike(record, json.loads(json.dumps(expected.to_record())))
+    if question == "score":
+        assert all(event["percentile"] is not None for record in records for event in record["events"])
+
+
+def assert_alike(found: Any, expected: Any) -> None:
+    """The same but for the last digits, which depend on what is in a batch."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for name in expected:
+            assert_alike(found[name], expected[name])
+    elif isinstance(expected, list):
+        for one, other in zip(found, expected, strict=True):
+            assert_alike(one, other)
+    else:
+        assert found == (
+            pytest.approx(expected, rel=5e-4, abs=2e-5) if isinstance(expected, float) else expected
+        )
+
+
+def test_the_command_line_writes_the_same(run: Path) -> None:
+    for question in ("score", "embed"):
+        words = [question, str(run.parent / "shards"), "--run", str(run), "--jobs", "2"]
+        assert main([*words, "--out", str(run.parent / question)]) == 0
+        write(run, run.parent / "shards", run.parent / "python", question, jobs=1)
+        assert contents(run.parent / question) == contents(run.parent / "python")
+        shutil.rmtree(run.parent / "python")
+
+
+def test_other_percentiles_are_another_question(run: Path) -> None:
+    """What was begun is not gone on with when what is usual has become something else."""
+    shards, out = run.parent / "shards", run.parent / "out"
+    with pytest.raises(Stopped):
+        write(run, shards, out, "score", jobs=1, progress=stop_after(2))
+    typical_of(EventModel.read(run), toy_documents([1, 5]), "valid").write(run)
+    with pytest.raises(UserError, match="was begun with other input or settings"):
+        write(run, shards, out, "score", jobs=1)
+
+
 def test_what_is_for_files_is_refused_without_one(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["infer", str(run.parent / "events.jsonl"), "--run", str(run), "--jobs", "2"]) == 2
+    words = [str(run.parent / "events.jsonl"), "--run", str(run), "--jobs", "2"]
+    assert main(["infer", *words]) == 2
     assert "--jobs goes with --out" in capsys.readouterr().err
+    assert main(["score", *words, "--out", str(run.parent / "table.parquet")]) == 2
+    assert "--jobs is for documents of a file" in capsys.readouterr().err
+    with pytest.raises(UserError, match="--jobs is for documents of a file"):
+        ssdvae.write_answers(ssdvae.embed(run, [["word1 word2"]]), run.parent / "out.jsonl", jobs=2)
 
 
 @pytest.mark.journey
-def test_infer_loses_a_machine(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_on_a_cluster_that_loses_a_machine(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
+    asked = [("infer", "events.jsonl", "file.jsonl"), *((name, "shards", name) for name in ASK)]
     with three_machines(monkeypatch.setenv) as machines:
-        for source, name in (("events.jsonl", "file.jsonl"), ("shards", "folder")):
-            ssdvae.infer_file(run, run.parent / source, run.parent / f"one-{name}", jobs=1, progress=False)
-            ssdvae.infer_file(
+        for question, source, name in asked:
+            write(run, run.parent / source, run.parent / f"one-{name}", question, jobs=1)
+            write(
                 run,
                 run.parent / source,
                 run.parent / f"many-{name}",
+                question,
                 engine="ray",
                 address=machines.whole().address,
                 progress=machines.lose_after(1),
             )
     assert (run.parent / "one-file.jsonl").read_bytes() == (run.parent / "many-file.jsonl").read_bytes()
-    assert contents(run.parent / "one-folder") == contents(run.parent / "many-folder")
+    for name in ASK:
+        assert contents(run.parent / f"one-{name}") == contents(run.parent / f"many-{name}")

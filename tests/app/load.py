@@ -31,9 +31,9 @@ INFER = """
 import sys, time, ssdvae
 run, file, out = sys.argv[1:]
 model = ssdvae.load(run)
-ssdvae.infer_file(model, file, out, progress=False)  # once, to warm up
+ssdvae.write_answers(ssdvae.infer(model, file, progress=False), out)  # once, to warm up
 begin, work = time.perf_counter(), time.process_time()
-count = ssdvae.infer_file(model, file, out, progress=False)
+count = ssdvae.write_answers(ssdvae.infer(model, file, progress=False), out)
 print(count / (time.perf_counter() - begin), count / (time.process_time() - work))
 """
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.report.charts import Axis, padded_range, stacked_bars
+from ssdvae.report.charts import Axis, bars, padded_range
 from ssdvae.report.html import Html, breakable, join, tag
 
 RANGES = st.tuples(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3)).map(lambda x: (x[0], x[0] + x[1]))
@@ -83,4 +83,4 @@ def test_only_markup_is_left_as_it_is() -> None:
 
 
 def test_a_variable_of_one_value_has_a_bar_without_width() -> None:
-    assert "NaN" not in stacked_bars("nothing", [("run", [("said", 0.0), ("left", 0.0)])], "nats")
+    assert "NaN" not in bars("nothing", [("run", [("said", 0.0), ("left", 0.0)])], "nats").svg()

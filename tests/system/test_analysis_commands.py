@@ -57,6 +57,26 @@ def test_explain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert name in shown
 
 
+def test_transitions_are_a_table(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command, the DataFrame and the numbers behind them say the same."""
+    pandas = pytest.importorskip("pandas")
+    words = ["explain", folder / "ssdvae", "--min-count", "0.5", "--transitions", tmp_path / "t.csv"]
+    assert answer(capsys, *words) == ""
+    found = ssdvae.explain(folder / "ssdvae", min_count=0.5).transitions
+    table, read = ssdvae.to_dataframe(found), pandas.read_csv(tmp_path / "t.csv")
+    assert len(read) == len(table) == (found.counts >= 0.5).sum() > 10
+    for column in ("first", "second"):
+        assert read[column].to_list() == table[column].to_list()
+    for column in ("count", "probability", "lift"):
+        assert read[column].to_list() == pytest.approx(table[column].to_list())
+    assert read["count"].is_monotonic_decreasing
+    # Each row is the entry of the table of counts that its names say.
+    for row in table.itertuples():
+        f, g = (found.frames.find(name, "frame") for name in (row.first, row.second))
+        assert row.count == found.counts[f, g]
+        assert row.probability == pytest.approx(found.counts[f, g] / found.counts[f].sum())
+
+
 def test_infer_a_file(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["infer", folder / "events.jsonl", "--run", folder / "ssdvae"]
     found = records(answer(capsys, *words, "--json"))
@@ -214,7 +234,8 @@ MISTAKES = {
     "the old order of scripts": ("generate RUN --seed-event met", "ssdvae generate EVENT … --run"),
     "nothing given": ("next met --run RUN --given Arrest", "expected NAME=VALUE"),
     "no such slot": ("next met --run RUN --given object=him", "no slot 'object'; there are: frame, verb"),
-    "an odd table": ("score EVENTS --run PLAIN --out f.csv", ".parquet"),
+    "an odd table of transitions": ("explain RUN --transitions f.xlsx", ".csv"),
+    "an odd table": ("score EVENTS --run PLAIN --out f.xlsx", ".parquet"),
     "no number of events": ("score EVENTS --run PLAIN --top 0", "expected at least 1"),
     "nothing to compare with": ("similar met --run RUN --among nowhere.jsonl", "nowhere.jsonl"),
 }

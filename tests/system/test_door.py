@@ -37,12 +37,14 @@ RENAMED = {
     ("fill", "file"): "documents",
     ("embed", "file"): "documents",
 }
+QUESTIONS = ("infer", "next", "score", "fill", "embed")
 # What another function does: `train --resume RUN`, `infer --out FILE`, `score --top N`.
 ELSEWHERE = (
-    {("train", "resume"): "resume", ("infer", "out"): "infer_file", ("score", "top"): "unusual"}
+    {("train", "resume"): "resume", ("score", "top"): "unusual"}
     | {("data", "action"): "public_sets", ("explain", "swap"): "swap"}
-    | {("infer", name): "infer_file" for name in config.StreamSettings.names()}
-    | {(name, "out"): "write_answers" for name in ("next", "score", "fill", "embed", "similar")}
+    | {("explain", "transitions"): "write_answers"}
+    | {(name, "out"): "write_answers" for name in (*QUESTIONS, "similar")}
+    | {(name, flag): "write_answers" for name in QUESTIONS for flag in config.StreamSettings.names()}
 )
 
 
@@ -91,6 +93,7 @@ def test_the_signature_is_made_of_the_settings() -> None:
         "fill": config.FillSettings,
         "embed": config.EmbedSettings,
         "similar": config.SimilarSettings,
+        "write_answers": config.StreamSettings,
         "write_report": config.ReportSettings,
         "explore": config.ExploreSettings,
         "reproduce": config.ReproduceSettings,

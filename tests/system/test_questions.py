@@ -113,16 +113,23 @@ def test_embed_and_similar(folder: Path, tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_answers_as_tables(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A DataFrame, a Parquet file and JSON lines say the same."""
+    """A DataFrame, a Parquet file, a CSV file and JSON lines say the same."""
     pandas = pytest.importorskip("pandas")
     scored = list(ssdvae.score(folder / "planner", folder / "events.jsonl"))
     table = ssdvae.to_dataframe(scored)
     assert len(table) == sum(len(document.events) for document in scored)
     assert ssdvae.write_answers(scored, tmp_path / "s.parquet") == len(scored)
     pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "s.parquet"), table, check_dtype=False)
+    ssdvae.write_answers(scored, tmp_path / "s.csv")
+    read = pandas.read_csv(tmp_path / "s.csv", keep_default_na=False, na_values=["", "nan"])
+    assert list(read.columns) == list(table.columns)
+    assert read["nats"].to_list() == pytest.approx(table["nats"].to_list())
+    assert read["verb"].to_list() == table["verb"].to_list()
     ssdvae.write_answers(scored, tmp_path / "s.jsonl")
     lines = records((tmp_path / "s.jsonl").read_text())
     assert [d["nats"] for d in lines] == pytest.approx([d.nats for d in scored], abs=1e-5)
+    with pytest.raises(ssdvae.UserError, match="vectors do not fit"):
+        ssdvae.write_answers(ssdvae.embed(folder / "planner", folder / "events.jsonl"), tmp_path / "v.csv")
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(ssdvae.UserError, match="pip install pandas"):
         ssdvae.to_dataframe(scored)

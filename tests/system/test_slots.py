@@ -58,7 +58,7 @@ def test_every_command_takes_the_slots_of_the_corpus(
     assert list(script.to_record()["events"][0]["event"])[: len(slots)] == list(slots)
     assert all(len(event.event.words) <= len(slots) for event in script.events)
     if loaded.infers_frames:
-        ssdvae.infer_file(run, log, tmp_path / "out.jsonl", progress=False)
+        ssdvae.write_answers(ssdvae.infer(run, log, progress=False), tmp_path / "out.jsonl")
         first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["events"][0]
         assert list(first)[: len(slots)] == list(slots)
         ssdvae.explain(run, progress=False)

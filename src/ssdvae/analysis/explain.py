@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -160,7 +160,7 @@ def explain(
         beliefs_of_words.result(),
         None if beliefs.clusters is None else clusters.result(),
         None if beliefs.looks is None else attention.result(),
-        transitions.result(),
+        replace(transitions.result(), min_count=settings.min_count),
         None if before is None else before.result(),
         comparison,
     )

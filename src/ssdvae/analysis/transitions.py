@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -47,6 +48,7 @@ class Transitions:
     frames: Inventory
     counts: Array  # F F
     prior: Array | None = None  # F F, before any word is read
+    min_count: float = 5.0  # links that are expected less often are not told
 
     @cached_property
     def probabilities(self) -> Array:
@@ -61,23 +63,22 @@ class Transitions:
             share = self.counts.sum(0) / self.counts.sum()
             return np.asarray(self.probabilities / share)
 
-    def rows(self, min_count: float = 0.0) -> list[dict[str, str | float | None]]:
-        """All links that were expected at least so often, the most frequent first: for CSV and DataFrames."""
-        return [asdict(link) for link in self.strongest(self.counts.size, "count", min_count)]
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """For tables: one row a link, the most frequent first."""
+        return (asdict(link) for link in self.strongest(self.counts.size, "count"))
 
-    def strongest(
-        self,
-        k: int = 10,
-        by: Order = "lift",
-        min_count: float = 5.0,
-    ) -> list[Link]:
+    def to_record(self) -> dict[str, Any]:
+        return {"transitions": list(self.rows())}
+
+    def strongest(self, k: int = 10, by: Order = "lift", min_count: float | None = None) -> list[Link]:
         """The links that were expected at least ``min_count`` times, strongest first."""
+        least = max(self.min_count if min_count is None else min_count, np.finfo(float).tiny)
         values: dict[Order, Array] = {
             "lift": self.lift,
             "probability": self.probabilities,
             "count": self.counts,
         }
-        scores = np.where(self.counts >= max(min_count, np.finfo(float).tiny), values[by], -np.inf)
+        scores = np.where(self.counts >= least, values[by], -np.inf)
         best = np.argsort(-scores, axis=None, kind="stable")[:k]
         pairs = zip(*np.unravel_index(best, scores.shape), strict=True)
         return [self._link(int(f), int(g)) for f, g in pairs if scores[f, g] > -np.inf]

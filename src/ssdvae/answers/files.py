@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,9 @@ import torch
 
 from ssdvae.answers.unknown import Familiarity
 from ssdvae.config import StreamSettings
-from ssdvae.data.events import Document
 from ssdvae.data.readers import Skipped
 from ssdvae.data.stream import Chunk, Streamed, Task, document_files, found_document, stream
 from ssdvae.errors import UserError
-from ssdvae.files import sha256
 from ssdvae.models.base import EventModel, fastest_device
 from ssdvae.progress import SILENT, Progress
 from ssdvae.records import to_json
@@ -26,35 +24,35 @@ from ssdvae.records import to_json
 CHUNK = 1000
 """Documents that a process takes at once."""
 
-Answer = Callable[[EventModel, Sequence[Document]], Iterable[Mapping[str, Any]]]
-"""A record for each document, in their order. It is pickled for the processes that share the work."""
+Ask = partial[Any]
+"""Of a model and some documents: an answer for each, in their order. What it is asked with is in it."""
 
 
 def answer_files(
-    model: EventModel | Path,
+    model: EventModel,
+    folder: Path | None,
     source: Path,
     out: Path,
-    answer: Answer,
+    ask: Ask,
     settings: StreamSettings,
     *,
-    about: Mapping[str, Any],
+    label: str,
     format: str | None = None,
     skip_bad: Skipped | None = None,
     progress: Progress = SILENT,
-    label: str,
+    hole: str | None = None,
 ) -> Streamed:
-    """Write the answers of a model, or of the one in a folder, in the order of the documents.
+    """Write the answers of a model in the order of the documents.
 
-    ``about`` says what the answers depend on beside the model and the documents.
+    Other processes load it from its ``folder``, if it has one. ``hole`` stands for an event that is missing.
     """
-    digest = _fingerprint(model)
-    loaded = _loaded(model, digest) if isinstance(model, Path) else model
+    asked = hashlib.sha256(repr(sorted(ask.keywords.items())).encode()).hexdigest()
     return stream(
-        document_files(source, format, loaded.slots, loaded.columns),
-        _Answering(model, digest, answer),
+        document_files(source, format, model.slots, model.columns),
+        _Answering(model, folder, ask, hole),
         out,
         settings,
-        about={**about, "format": format, "model": digest},
+        about={"question": label, "asked": asked, "format": format, "model": _fingerprint(model)},
         chunk=CHUNK,
         skip_bad=skip_bad,
         progress=progress,
@@ -63,34 +61,34 @@ def answer_files(
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Answering:
-    """The work of one process; a model that is named by its folder is loaded there, once."""
+    """The work of one process. A model that is in a folder is not sent there: it is read, once."""
 
-    model: EventModel | Path
-    digest: str
-    answer: Answer
+    model: EventModel | None
+    folder: Path | None
+    ask: Ask
+    hole: str | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "model": self.model if self.folder is None else None}
 
     def __call__(self, tasks: Sequence[Task]) -> Chunk:
-        model = _loaded(self.model, self.digest) if isinstance(self.model, Path) else self.model
+        if self.model is None:
+            assert self.folder is not None
+            self.model = EventModel.read(self.folder).on_fastest_device()
         documents, errors = [], []
         for _, found in tasks:
             try:
-                documents.append(found_document(found, model.slots))
+                documents.append(found_document(found, self.model.slots, self.hole))
             except UserError as error:
                 errors.append(str(error))
         with _one_thread():
-            records = self.answer(model, documents)
-            lines = tuple(to_json(dict(record), ensure_ascii=False) for record in records)
+            answers = self.ask(self.model, documents)
+            lines = tuple(to_json(answer.to_record(), ensure_ascii=False) for answer in answers)
         counts = {"documents": len(lines), "events": sum(len(document.events) for document in documents)}
-        counts |= Familiarity.of(model, documents).counts()
+        counts |= Familiarity.of(self.model, documents).counts()
         return Chunk(len(tasks), lines, counts, tuple(errors))
-
-
-@lru_cache(1)
-def _loaded(folder: Path, digest: str) -> EventModel:
-    """The model in a folder, read once; by its fingerprint, since another may come to be there."""
-    return EventModel.read(folder).on_fastest_device()
 
 
 @contextlib.contextmanager
@@ -104,9 +102,7 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _fingerprint(model: EventModel | Path) -> str:
-    if isinstance(model, Path):
-        return sha256(model / "model.safetensors")
+def _fingerprint(model: EventModel) -> str:
     digest = hashlib.sha256()
     for name, value in sorted(model.state_dict().items()):
         digest.update(name.encode() + value.cpu().contiguous().numpy().tobytes())

@@ -123,13 +123,6 @@ def infer_documents(
             yield next(rows) if document.events else InferredDocument(document.id, (), 0, model.slots)
 
 
-def inferred_records(
-    model: EventModel, documents: Iterable[Document], **settings: Any
-) -> Iterator[dict[str, Any]]:
-    """The same for JSON."""
-    return (document.to_record() for document in infer_documents(model, documents, **settings))
-
-
 def _documents(
     model: EventModel,
     documents: Sequence[Document],

@@ -1,6 +1,6 @@
-"""Answers in files and in tables: JSON lines, Parquet, or a DataFrame of pandas.
+"""Answers in files and in tables: JSON lines, CSV, Parquet, or a DataFrame of pandas.
 
-JSON lines have one record for each document, as deep as it needs to be; Parquet and DataFrames have flat
+JSON lines have one record for each document, as deep as it needs to be; CSV, Parquet and DataFrames have flat
 rows, one for each event or candidate.
 """
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 from ssdvae.data.events import Event, Slots
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 CHUNK = 10_000
 """Rows that are written at once, and that tell the types of the columns."""
+
+TABLES = {".csv": pyarrow.csv.CSVWriter, ".parquet": pq.ParquetWriter}
+"""What writes a table, by the ending of its name."""
 
 Row = dict[str, Any]
 
@@ -44,17 +48,17 @@ class Answer(Protocol):
 
 def answer_file(path: AnyPath) -> Path:
     """A file whose name says how it is written."""
-    if not str(path).endswith((".jsonl", ".jsonl.gz", ".parquet")):
+    if not str(path).endswith((".jsonl", ".jsonl.gz", *TABLES)):
         raise UserError(
-            f"found {path} as the file to write, expected a name in .jsonl, .jsonl.gz or .parquet"
+            f"found {path} as the file to write, expected a name in .jsonl, .jsonl.gz, .csv or .parquet"
         )
     return Path(path)
 
 
-def write_answers(path: AnyPath, answers: Iterable[Answer]) -> int:
+def write_answers(path: AnyPath, answers: Answer | Iterable[Answer]) -> int:
     """Write answers one by one; returns how many. If anything fails, an old file stays as it was."""
-    out = answer_file(path)
-    if out.suffix != ".parquet":
+    out, answers = answer_file(path), _each(answers)
+    if out.suffix not in TABLES:
         return write_records(out, (answer.to_record() for answer in answers))
     count = 0
 
@@ -65,14 +69,20 @@ def write_answers(path: AnyPath, answers: Iterable[Answer]) -> int:
             yield from answer.rows()
 
     with atomic_write(out) as temporary:
-        _write_parquet(temporary, rows())
+        _write_table(temporary, rows(), TABLES[out.suffix])
     return count
 
 
-def _write_parquet(path: Path, rows: Iterator[Row]) -> None:
+def _each(answers: Answer | Iterable[Answer]) -> Iterable[Answer]:
+    return [answers] if isinstance(answers, Answer) else answers
+
+
+def _write_table(path: Path, rows: Iterator[Row], kind: Any) -> None:
     first = list(islice(rows, CHUNK))
     schema = _schema(first)
-    with pq.ParquetWriter(path, schema) as writer:
+    if kind is pyarrow.csv.CSVWriter and any(pa.types.is_nested(field.type) for field in schema):
+        raise UserError("vectors do not fit into a table of CSV\nwrite .parquet or .jsonl instead")
+    with kind(path, schema) as writer:
         for part in chain([first], _parts(rows)):
             writer.write_table(pa.Table.from_pylist(part, schema))
 
@@ -89,10 +99,10 @@ def _schema(rows: list[Row]) -> pa.Schema:
     return pa.schema(fields)
 
 
-def to_dataframe(answers: Iterable[Answer]) -> pandas.DataFrame:
+def to_dataframe(answers: Answer | Iterable[Answer]) -> pandas.DataFrame:
     """The rows of answers as a DataFrame of pandas."""
     try:
         import pandas
     except ImportError as error:
         raise UserError("a DataFrame needs pandas, which is not installed\npip install pandas") from error
-    return pandas.DataFrame.from_records([row for answer in answers for row in answer.rows()])
+    return pandas.DataFrame.from_records([row for answer in _each(answers) for row in answer.rows()])

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
         explore,
         generate,
         infer,
-        infer_file,
         swap,
         unknown_words,
         write_report,
     )
     from ssdvae.api.measuring import benchmark, check, evaluate, scores
     from ssdvae.api.paper import reproduce
+    from ssdvae.api.pictures import draw
     from ssdvae.api.training import demo, load, pack, resume, train
     from ssdvae.data.corpus import Corpus
     from ssdvae.data.events import Document, Event
@@ -68,7 +68,6 @@ WHERE = {
         "swap",
         "explore",
         "infer",
-        "infer_file",
         "generate",
         "unknown_words",
         "write_report",
@@ -83,6 +82,7 @@ WHERE = {
         "write_answers",
         "to_dataframe",
     ),
+    "ssdvae.api.pictures": ("draw",),
     "ssdvae.api.paper": ("reproduce",),
     "ssdvae.data.corpus": ("Corpus",),
     "ssdvae.data.events": ("Document", "Event"),
@@ -103,6 +103,7 @@ __all__ = [
     "benchmark",
     "check",
     "demo",
+    "draw",
     "embed",
     "evaluate",
     "explain",
@@ -113,7 +114,6 @@ __all__ = [
     "get_data",
     "import_documents",
     "infer",
-    "infer_file",
     "load",
     "next_events",
     "pack",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ssdvae.answers import embed as embedding
 from ssdvae.answers import fill as filling
@@ -13,11 +13,19 @@ from ssdvae.answers import next_events as foreseeing
 from ssdvae.answers import score as scoring
 from ssdvae.answers import table
 from ssdvae.answers.unusual import Unusual, most_unusual
-from ssdvae.api.given import Documents, given_documents, given_events
+from ssdvae.api.answers import Answers, write_one_by_one
+from ssdvae.api.given import Documents, given_documents, given_events, said
 from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.api.training import as_model, corpus_of
-from ssdvae.config import EmbedSettings, FillSettings, NextSettings, ScoreSettings, SimilarSettings
-from ssdvae.data.events import AnyEvent, Document
+from ssdvae.config import (
+    EmbedSettings,
+    FillSettings,
+    NextSettings,
+    ScoreSettings,
+    SimilarSettings,
+    StreamSettings,
+)
+from ssdvae.data.events import AnyEvent
 from ssdvae.data.readers import Skipped
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
@@ -28,8 +36,6 @@ if TYPE_CHECKING:
     import pandas
 
 log = logging.getLogger("ssdvae.api")
-
-Found = TypeVar("Found")
 
 
 @with_settings(NextSettings)
@@ -42,7 +48,7 @@ def next_events(
     skip_bad: bool = False,
     progress: bool | Progress = True,
     **settings: Any,
-) -> Iterator[foreseeing.Next]:
+) -> Answers[foreseeing.Next]:
     """What comes after the events of each document: the next frame, the next head, the likeliest events.
 
     >>> next(ssdvae.next_events("runs/first", [["arrested police suspect in"]])).heads
@@ -51,9 +57,9 @@ def next_events(
     Documents are given as to `infer`. ``given`` has what is known of the next event: its ``frame``, or words
     by the names of their slots.
     """
-    chosen, model = NextSettings.exactly(settings), as_model(run)
-    read = _read(documents, format, skip_bad, model, progress, "looking ahead")
-    return foreseeing.next_events(model, read, given, **chosen.values())
+    asked = {"given": given, **NextSettings.exactly(settings).values()}
+    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress}
+    return Answers(run, documents, foreseeing.next_events, asked, "looking ahead", **how)
 
 
 @with_settings(ScoreSettings)
@@ -65,7 +71,7 @@ def score(
     skip_bad: bool = False,
     progress: bool | Progress = True,
     **settings: Any,
-) -> Iterator[scoring.ScoredDocument]:
+) -> Answers[scoring.ScoredDocument]:
     """How surprising documents are: nats of every slot and event, given what came before.
 
     >>> for document in ssdvae.score("runs/first", "events.jsonl"):
@@ -73,10 +79,12 @@ def score(
 
     Percentiles are among the validation split. What is usual there is kept with the run, on first use.
     """
-    chosen, model = ScoreSettings.exactly(settings), scoring_model(run, progress)
-    read = _read(documents, format, skip_bad, model, progress, "scoring")
-    values = chosen.values()
-    return scoring.score_documents(model, read, top=values.pop("frames"), **values)
+    asked = ScoreSettings.exactly(settings).values()
+    model = scoring_model(run, progress)
+    # Sent along, since it may be that it could not be kept with the run.
+    asked |= {"top": asked.pop("frames"), "typical": model.typical}
+    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress, "model": model}
+    return Answers(run, documents, scoring.score_documents, asked, "scoring", **how)
 
 
 @with_settings(NextSettings)
@@ -96,10 +104,10 @@ def unusual(
     """
     if most < 1:
         raise UserError(f"--top: found {most}, expected at least 1")
-    chosen, model = NextSettings.exactly(settings), scoring_model(run, progress)
-    read = _read(documents, format, skip_bad, model, progress, "scoring")
-    scored = scoring.score_documents(model, read, chosen.batch, chosen.samples, chosen.seed)
-    return most_unusual(model, scored, most, chosen)
+    chosen = NextSettings.exactly(settings)
+    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress}
+    scored = score(run, documents, **ScoreSettings.of(chosen.values()).values(), **how)
+    return most_unusual(scored.model, scored, most, chosen)
 
 
 @with_settings(FillSettings)
@@ -111,16 +119,16 @@ def fill(
     skip_bad: bool = False,
     progress: bool | Progress = True,
     **settings: Any,
-) -> Iterator[filling.Filled]:
+) -> Answers[filling.Filled]:
     """What is missing in documents, from what comes before and after it.
 
     >>> next(ssdvae.fill("runs/first", [["arrested police suspect", None, "jailed court ?"]])).holes
 
     ``None`` (``null`` in a file) stands for an event, and ``?`` for a word; typed, ``?`` alone is an event.
     """
-    chosen, model = FillSettings.exactly(settings), as_model(run)
-    read = _read(documents, format, skip_bad, model, progress, "filling", holes=True)
-    return filling.fill_documents(model, read, **chosen.values())
+    asked = FillSettings.exactly(settings).values()
+    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress, "holes": True}
+    return Answers(run, documents, filling.fill_documents, asked, "filling", **how)
 
 
 @with_settings(EmbedSettings)
@@ -132,16 +140,16 @@ def embed(
     skip_bad: bool = False,
     progress: bool | Progress = True,
     **settings: Any,
-) -> Iterator[embedding.Embedded]:
+) -> Answers[embedding.Embedded]:
     """A vector for each document and for each of its events.
 
     >>> next(ssdvae.embed("runs/first", "events.jsonl")).vector
 
     ``model.encode(events)`` has vectors of single events, or of documents, in one array.
     """
-    chosen, model = EmbedSettings.exactly(settings), as_model(run)
-    read = _read(documents, format, skip_bad, model, progress, "embedding")
-    return embedding.embed(model, read, chosen.batch, chosen.normalize)
+    asked = EmbedSettings.exactly(settings).values()
+    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress}
+    return Answers(run, documents, embedding.embed, asked, "embedding", **how)
 
 
 @with_settings(SimilarSettings)
@@ -160,22 +168,36 @@ def similar(
     >>> ssdvae.similar("runs/first", "arrested police suspect", among="events.jsonl")[0].event
     """
     chosen, model = SimilarSettings.exactly(settings), as_model(run)
-    read = _read(among, format, skip_bad, model, progress, "reading")
+    skipped = Skipped() if skip_bad else None
+    shown = resolve(progress) if isinstance(among, str | Path) else SILENT
+    read = said(track(shown, given_documents(among, format, skipped, model), "reading"), skipped)
     return embedding.similar(model, given_events(events, model), read, chosen.top, chosen.batch)
 
 
-def write_answers(answers: Iterable[table.Answer], out: AnyPath) -> int:
-    """Write what any of the questions gives: JSON lines, or a table in Parquet; returns how many answers.
+@with_settings(StreamSettings)
+def write_answers(answers: table.Answer | Iterable[table.Answer], out: AnyPath, **settings: Any) -> int:
+    """Write what any of the questions gives: JSON lines, a table (CSV, Parquet), or shards; returns how many.
 
+    >>> ssdvae.write_answers(ssdvae.infer("runs/first", "events.jsonl"), "inferred.jsonl")
+    >>> ssdvae.write_answers(ssdvae.score("runs/first", "shards"), "scored", jobs=8)
     >>> ssdvae.write_answers(ssdvae.score("runs/first", "events.jsonl"), "scored.parquet")
+    >>> ssdvae.write_answers(ssdvae.explain("runs/first").transitions, "transitions.csv")
+
+    A name without an ending is a folder for shards. Where JSON lines or shards are made of a file, or of a
+    folder of shards, many processes share the work, and go on with it when it was stopped; in a script, call
+    it under ``if __name__ == "__main__"``, or with ``jobs=1``.
     """
-    return table.write_answers(out, answers)
+    chosen = StreamSettings.exactly(settings)
+    if isinstance(answers, Answers):
+        return answers.written(Path(out), chosen)
+    return write_one_by_one(Path(out), answers, chosen)
 
 
-def to_dataframe(answers: Iterable[table.Answer]) -> pandas.DataFrame:
-    """What any of the questions gives as a DataFrame: a row for each event or candidate.
+def to_dataframe(answers: table.Answer | Iterable[table.Answer]) -> pandas.DataFrame:
+    """What any of the questions gives as a DataFrame: a row for each event, candidate or transition.
 
     >>> ssdvae.to_dataframe(ssdvae.score("runs/first", "events.jsonl")).nlargest(10, "nats")
+    >>> ssdvae.to_dataframe(ssdvae.explain("runs/first").transitions)
     """
     return table.to_dataframe(answers)
 
@@ -201,19 +223,3 @@ def scoring_model(run: EventModel | AnyPath | None, progress: bool | Progress) -
     except (OSError, UserError) as error:
         log.warning(f"what is usual is not kept: {error}")
     return model
-
-
-def _read(
-    documents: Documents,
-    format: str | None,
-    skip_bad: bool,
-    model: EventModel,
-    progress: bool | Progress,
-    label: str,
-    holes: bool = False,
-) -> Iterator[Document]:
-    skipped = Skipped() if skip_bad else None
-    shown = resolve(progress) if isinstance(documents, str | Path) else SILENT
-    yield from track(shown, given_documents(documents, format, skipped, model, holes), label)
-    if skipped is not None:
-        log.info(str(skipped))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from ssdvae.analysis import swap as swapping
 from ssdvae.answers import generate as generation
 from ssdvae.answers import infer as inference
 from ssdvae.answers import unknown
-from ssdvae.answers.files import answer_files
+from ssdvae.api.answers import Answers
 from ssdvae.api.asking import scoring_model
-from ssdvae.api.data import json_lines, lines_or_shards, paths
-from ssdvae.api.given import Documents, given_documents, given_events
+from ssdvae.api.data import paths
+from ssdvae.api.given import Documents, given_events
 from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.api.training import as_model, corpus_of, folder_of
 from ssdvae.config import (
@@ -27,20 +26,17 @@ from ssdvae.config import (
     InferSettings,
     ReportSettings,
     Split,
-    StreamSettings,
 )
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import AnyEvent
 from ssdvae.data.groups import groups_of_sources, read_groups
-from ssdvae.data.readers import Skipped
-from ssdvae.data.readers.jsonl import write_records
 from ssdvae.errors import not_installed
 from ssdvae.evaluation.measure import flat, measure
 from ssdvae.files import check_exists
 from ssdvae.models.base import EventModel
 from ssdvae.models.packaged import default_model
 from ssdvae.paper.figures import published_figures
-from ssdvae.progress import SILENT, Progress, resolve, track
+from ssdvae.progress import Progress, resolve
 from ssdvae.report import page
 
 log = logging.getLogger("ssdvae.api")
@@ -119,7 +115,7 @@ def infer(
     skip_bad: bool = False,
     progress: bool | Progress = True,
     **settings: Any,
-) -> Iterator[inference.InferredDocument]:
+) -> Answers[inference.InferredDocument]:
     """The frames of documents, one after another: those of a file, or any that are given.
 
     >>> list(ssdvae.infer("runs/first", "events.jsonl"))
@@ -130,56 +126,9 @@ def infer(
     ``"met she him at"``, with - for an empty slot. An open file is read as typed events, one on each
     line and a blank line after each document. ``format`` and ``skip_bad`` are for files, as in `prepare`.
     """
-    chosen = InferSettings.exactly(settings)
-    skipped = Skipped() if skip_bad else None
-    shown = resolve(progress) if isinstance(documents, str | Path) else SILENT
-    model = as_model(run)
-    read = track(shown, given_documents(documents, format, skipped, model), "inferring")
-    inferred = inference.infer_documents(model, read, **chosen.to_dict())
-    return inferred if skipped is None else _and_say(inferred, skipped)
-
-
-@with_settings(InferSettings, StreamSettings)
-def infer_file(
-    run: EventModel | AnyPath | None,
-    documents: Documents,
-    out: AnyPath,
-    *,
-    format: str | None = None,
-    skip_bad: bool = False,
-    progress: bool | Progress = True,
-    **settings: Any,
-) -> int:
-    """Write what `infer` finds to a file of JSON lines, or a folder of shards; returns how many documents.
-
-    >>> ssdvae.infer_file("runs/first", "events.jsonl", "inferred.jsonl")
-
-    The documents of a file or of a folder of shards are shared by many processes; in a script, call it under
-    ``if __name__ == "__main__"``, or with ``jobs=1``.
-    """
-    out, shared = lines_or_shards(out), StreamSettings.of(settings)
-    chosen = {name: value for name, value in settings.items() if name not in StreamSettings.names()}
-    if not isinstance(documents, str | Path):
-        found = infer(run, documents, format=format, skip_bad=skip_bad, progress=progress, **chosen)
-        return write_records(json_lines(out), (document.to_record() for document in found))
-    asked = InferSettings.exactly(chosen).to_dict()
-    skipped = Skipped() if skip_bad else None
-    done = answer_files(
-        Path(run) if isinstance(run, str | Path) and Path(run).is_dir() else as_model(run),
-        Path(documents),
-        out,
-        partial(inference.inferred_records, **asked),
-        shared,
-        about={"infer": asked},
-        format=format,
-        skip_bad=skipped,
-        progress=resolve(progress),
-        label="inferring",
-    )
-    if skipped is not None:
-        log.info(str(skipped))
-    unknown.Familiarity.counted(done.counts).warn()
-    return done.counts["documents"]
+    asked = InferSettings.exactly(settings).to_dict()
+    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress}
+    return Answers(run, documents, inference.infer_documents, asked, "inferring", **how)
 
 
 @with_settings(GenerateSettings)
@@ -228,14 +177,6 @@ def write_report(
     with resolve(progress).task("looking at runs", len(folders)) as advance:
         published = published_figures() if chosen.paper else None
         return page.write_report(folders, Path(out), chosen, advance, published)
-
-
-def _and_say(
-    inferred: Iterable[inference.InferredDocument], skipped: Skipped
-) -> Iterator[inference.InferredDocument]:
-    """The same documents; after the last one, what was skipped."""
-    yield from inferred
-    log.info(str(skipped))
 
 
 @with_settings(ExploreSettings)

@@ -31,14 +31,14 @@ from ssdvae.config import LOCAL, ExploreSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
-from ssdvae.report.page import asset
+from ssdvae.report.page import asset, style
 from ssdvae.report.runs import short_names
 from ssdvae.runs import Run
 
 log = logging.getLogger(__name__)
 
 ASSETS = {
-    "style.css": (asset("style.css"), "text/css"),
+    "style.css": (style(), "text/css"),
     "script.js": (asset("script.js"), "text/javascript"),
     **{
         name: ((resources.files(__package__) / name).read_text(encoding="utf-8"), kind)

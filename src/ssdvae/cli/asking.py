@@ -30,6 +30,7 @@ from ssdvae.config import (
     InferSettings,
     NextSettings,
     ScoreSettings,
+    Settings,
     SimilarSettings,
     StreamSettings,
 )
@@ -39,6 +40,7 @@ from ssdvae.records import to_json
 if TYPE_CHECKING:
     from ssdvae.answers.infer import InferredDocument
 
+ENDINGS = ".jsonl, .jsonl.gz, .csv or .parquet"
 TYPED = (
     "without one, events are read from standard input, as lines of its slots, `verb subj obj mod` (- for an "
     "empty one), with a blank line after each document"
@@ -57,12 +59,21 @@ def _run_flags(parser: Parser, json_help: str) -> TakesArguments:
     return files
 
 
-def _file_flags(parser: Parser, out: str = "file to write: .jsonl, .jsonl.gz or .parquet") -> TakesArguments:
+def _file_flags(parser: Parser, kind: type[Settings]) -> TakesArguments:
     files = _run_flags(parser, "print a line of JSON for each document")
-    files.add_argument("file", nargs="?", default="-", help=f"file of documents; {TYPED}")
+    files.add_argument(
+        "file", nargs="?", default="-", help=f"file of documents, or folder of shards; {TYPED}"
+    )
+    _written_flags(parser, files, kind)
+    return files
+
+
+def _written_flags(parser: Parser, files: TakesArguments, kind: type[Settings]) -> None:
+    out = f"file to write: {ENDINGS}; or a folder for shards (a name without an ending)"
     files.add_argument("--out", type=Path, default=None, help=out)
     input_format(files)
-    return files
+    add_settings(parser, kind)
+    add_further_settings(parser, StreamSettings, StreamSettings.names())
 
 
 def _input(args: Namespace) -> tuple[Any, dict[str, Any]]:
@@ -79,9 +90,12 @@ def _input(args: Namespace) -> tuple[Any, dict[str, Any]]:
 
 def _give(args: Namespace, answers: Iterable[Any], tables: Any) -> None:
     """To a file, as lines of JSON, or as tables."""
+    shared = given_settings(StreamSettings, args)
     if args.out is not None:
-        count = api.write_answers(answers, args.out)
+        count = api.write_answers(answers, args.out, **shared)
         say(f"wrote {count:,} answers to {args.out}")
+    elif shared:
+        raise UserError(f"--{next(iter(shared)).replace('_', '-')} goes with --out")
     elif args.json:
         for answer in answers:
             print(to_json(answer.to_record(), ensure_ascii=False), flush=True)
@@ -90,25 +104,13 @@ def _give(args: Namespace, answers: Iterable[Any], tables: Any) -> None:
 
 
 def infer_flags(parser: Parser, argv: Sequence[str]) -> None:
-    _file_flags(
-        parser, "file to write (.jsonl or .jsonl.gz), or a folder for shards (a name without an ending)"
-    )
-    add_settings(parser, InferSettings)
-    add_further_settings(parser, StreamSettings, StreamSettings.names())
+    _file_flags(parser, InferSettings)
 
 
 def infer(args: Namespace) -> None:
     documents, how = _input(args)
-    settings = {**how, **given_settings(InferSettings, args)}
-    shared = given_settings(StreamSettings, args)
-    if args.out is not None:
-        count = api.infer_file(args.run, documents, args.out, **settings, **shared)
-        say(f"wrote {count:,} documents to {args.out}")
-        return
-    if shared:
-        raise UserError(f"--{next(iter(shared)).replace('_', '-')} goes with --out")
-    inferred = _reported(api.infer(args.run, documents, **settings))
-    _give(args, inferred, lambda document: [inferred_table(document)])
+    inferred = api.infer(args.run, documents, **{**how, **given_settings(InferSettings, args)})
+    _give(args, inferred if args.out else _reported(inferred), lambda document: [inferred_table(document)])
 
 
 def _reported(documents: Iterable[InferredDocument]) -> Iterator[InferredDocument]:
@@ -167,9 +169,7 @@ def next_flags(parser: Parser, argv: Sequence[str]) -> None:
         metavar="NAME=VALUE",
         help="what is known of the next event: its frame (frame=Arrest), or words (subj=police)",
     )
-    files.add_argument("--out", type=Path, default=None, help="file to write: .jsonl, .jsonl.gz or .parquet")
-    input_format(files)
-    add_settings(parser, NextSettings)
+    _written_flags(parser, files, NextSettings)
 
 
 def next_(args: Namespace) -> None:
@@ -178,14 +178,14 @@ def next_(args: Namespace) -> None:
         if wrong := [text for text in args.given if "=" not in text]:
             raise UserError(f"--given: found {wrong[0]!r}, expected NAME=VALUE, such as frame=Arrest")
         given = dict(text.split("=", 1) for text in args.given)
-    one_file = len(args.events) == 1 and Path(args.events[0]).is_file()
+    one_file = len(args.events) == 1 and Path(args.events[0]).exists()
     documents = args.events[0] if one_file else [{"id": "events", "events": args.events}]
     settings = {"format": args.format, "skip_bad": args.skip_bad, **given_settings(NextSettings, args)}
     _give(args, api.next_events(args.run, documents, given=given, **settings), next_tables)
 
 
 def score_flags(parser: Parser, argv: Sequence[str]) -> None:
-    files = _file_flags(parser)
+    files = _file_flags(parser, ScoreSettings)
     files.add_argument(
         "--top",
         type=int,
@@ -193,7 +193,6 @@ def score_flags(parser: Parser, argv: Sequence[str]) -> None:
         metavar="N",
         help="the N most surprising events alone, with what was expected instead",
     )
-    add_settings(parser, ScoreSettings)
 
 
 def score(args: Namespace) -> None:
@@ -211,8 +210,7 @@ def score(args: Namespace) -> None:
 
 
 def fill_flags(parser: Parser, argv: Sequence[str]) -> None:
-    _file_flags(parser)
-    add_settings(parser, FillSettings)
+    _file_flags(parser, FillSettings)
 
 
 def fill(args: Namespace) -> None:
@@ -222,8 +220,7 @@ def fill(args: Namespace) -> None:
 
 
 def embed_flags(parser: Parser, argv: Sequence[str]) -> None:
-    _file_flags(parser)
-    add_settings(parser, EmbedSettings)
+    _file_flags(parser, EmbedSettings)
 
 
 def embed(args: Namespace) -> None:
@@ -242,7 +239,7 @@ def similar_flags(parser: Parser, argv: Sequence[str]) -> None:
     files = _run_flags(parser, "print a line of JSON for each event that is near")
     files.add_argument("events", nargs="+", help='events, each in quotes: "arrested police suspect in"')
     files.add_argument("--among", required=True, type=Path, help="file of documents to find them in")
-    files.add_argument("--out", type=Path, default=None, help="file to write: .jsonl, .jsonl.gz or .parquet")
+    files.add_argument("--out", type=Path, default=None, help=f"file to write: {ENDINGS}")
     input_format(files)
     add_settings(parser, SimilarSettings)
 

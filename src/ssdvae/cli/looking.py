@@ -35,6 +35,13 @@ def explain_flags(parser: Parser, argv: Sequence[str]) -> None:
         help="show only what parts of the model are worth: perplexity and cloze when each is the mean, or "
         "that of another document; some of document-vector, frames, state, comma-separated",
     )
+    files.add_argument(
+        "--transitions",
+        type=Path,
+        default=None,
+        help="file to write, .csv, .parquet or .jsonl: which frame follows which, how often and with what "
+        "probability; all that are expected at least --min-count times",
+    )
 
 
 def explain(args: Namespace) -> None:
@@ -46,7 +53,13 @@ def explain(args: Namespace) -> None:
         else:
             show([swap_table(swapped)])
         return
-    record = api.explain(args.run, corpus=args.corpus, **settings).to_record(ExplainSettings(**settings))
+    found = (api.explain(run, corpus=args.corpus, **settings) for run in [args.run])
+    if args.transitions is not None:
+        # A file of a wrong name is refused before anything is read.
+        api.write_answers((explanation.transitions for explanation in found), args.transitions)
+        say(f"wrote {args.transitions}")
+        return
+    record = next(found).to_record(ExplainSettings(**settings))
     if args.json:
         print(to_json(record))
     else:

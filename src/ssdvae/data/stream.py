@@ -36,7 +36,7 @@ from ssdvae.data.shards import (
     unfinished,
     write_note,
 )
-from ssdvae.errors import UserError
+from ssdvae.errors import DataError, UserError
 from ssdvae.files import Report, atomic_write, open_text_for_writing, stop_at_first_error, translate_os_errors
 from ssdvae.locks import lock
 from ssdvae.pool import chunked, map_in_processes
@@ -259,8 +259,18 @@ def _documents(
                 yield f"{path}, document {document.id!r}", document
 
 
-def found_document(found: Found, slots: Slots = SLOTS) -> Document:
-    return found if isinstance(found, Document) else parse_line(*found, slots)
+def found_document(found: Found, slots: Slots = SLOTS, hole: str | None = None) -> Document:
+    """The document; ``null`` among the events on a line stands for one whose head is ``hole``."""
+    return found if isinstance(found, Document) else parse_line(*found, slots, hole)
+
+
+def found_documents(files: Files, report: Report, slots: Slots, hole: str) -> Iterator[Document]:
+    """The documents of all files."""
+    for _, found in files.read(files.names, report):
+        try:
+            yield found_document(found, slots, hole)
+        except DataError as error:
+            report(error)
 
 
 # One file.

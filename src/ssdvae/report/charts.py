@@ -16,6 +16,21 @@ WIDTH, LEFT, RIGHT, TOP, BOTTOM = 480.0, 52.0, 14.0, 14.0, 46.0
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """A picture, as wide as all of them, and what its colours stand for."""
+
+    label: str
+    content: Html
+    height: float
+    keys: Sequence[tuple[str, int]] = ()  # a name and its colour
+    kind: str | None = None  # its class in the style sheet
+
+    def svg(self) -> Html:
+        box = f"0 0 {WIDTH:g} {self.height:g}"
+        return tag("svg", self.content, viewBox=box, class_=self.kind, role="group", aria_label=self.label)
+
+
+@dataclass(frozen=True)
 class Axis:
     """A range of numbers on a line; with ``root`` on a square-root scale, which begins at 0."""
 
@@ -76,30 +91,20 @@ def padded_range(values: Sequence[float]) -> tuple[float, float]:
     return min(values) - room, max(values) + room
 
 
-def plot(label: str, x: Axis, y: Axis, series: Sequence[Series], *, diagonal: bool = False) -> Html:
-    """Curves over two axes, and buttons that show and hide them.
-
-    Each curve is one stop of the tab key; the arrow keys go along it.
-    """
+def curves(label: str, x: Axis, y: Axis, series: Sequence[Series], *, diagonal: bool = False) -> Drawing:
+    """Curves over two axes. Each is one stop of the tab key; the arrow keys go along it."""
     height = 320.0
 
     def at(mark: Mark) -> tuple[float, float]:
         across = LEFT + x.share(mark.x) * (WIDTH - LEFT - RIGHT)
         return across, height - BOTTOM - y.share(mark.y) * (height - TOP - BOTTOM)
 
-    curves = [_curve(number, one, [at(mark) for mark in one.marks]) for number, one in enumerate(series)]
+    drawn = [_curve(number, one, [at(mark) for mark in one.marks]) for number, one in enumerate(series)]
     corners = [at(Mark(axis_x, axis_y, "")) for axis_x, axis_y in ((x.low, y.low), (x.high, y.high))]
     line = {f"{axis}{end + 1}": corners[end][axis == "y"] for end in (0, 1) for axis in "xy"}
-    picture = tag(
-        "svg",
-        _axes(x, y, height),
-        tag("line", class_="reference", **line) if diagonal else None,
-        *curves,
-        viewBox=f"0 0 {WIDTH:g} {height:g}",
-        role="group",
-        aria_label=label,
-    )
-    return join([picture, _legend(series) if len(series) > 1 else None])
+    reference = tag("line", class_="reference", **line) if diagonal else None
+    keys = [(one.name, one.colour % COLOURS) for one in series]
+    return Drawing(label, join([_axes(x, y, height), reference, *drawn]), height, keys)
 
 
 def _axes(x: Axis, y: Axis, height: float) -> Html:
@@ -147,43 +152,50 @@ def _curve(number: int, series: Series, places: Sequence[tuple[float, float]]) -
         *marks,
         class_=f"curve c{series.colour % COLOURS}",
         data_series=number,
-        data_roving=True,
+        data_roving="",
         role="group",
         aria_label=f"{series.name}, {len(marks)} points; arrow keys go along",
     )
 
 
-def _legend(series: Sequence[Series]) -> Html:
-    return tag(
-        "div",
-        *(
-            tag(
-                "button",
-                tag("span", class_=f"swatch c{one.colour % COLOURS}"),
-                one.name,
-                type="button",
-                aria_pressed="true",
-                data_toggle=number,
-            )
-            for number, one in enumerate(series)
-        ),
-        class_="legend",
-        role="group",
-        aria_label="Show or hide a run",
+def with_buttons(drawing: Drawing) -> Html:
+    """Curves, and buttons that show and hide them."""
+    buttons = (
+        tag(
+            "button",
+            tag("span", class_=f"swatch c{colour}"),
+            name,
+            type="button",
+            aria_pressed="true",
+            data_toggle=number,
+        )
+        for number, (name, colour) in enumerate(drawing.keys)
     )
+    legend = tag("div", *buttons, class_="legend", role="group", aria_label="Show or hide a run")
+    return join([drawing.svg(), legend if len(drawing.keys) > 1 else None])
 
 
-def stacked_bars(label: str, rows: Sequence[tuple[str, Sequence[tuple[str, float]]]], unit: str) -> Html:
+Parts = Sequence[tuple[str, float]]
+"""What a bar is made of: names and lengths."""
+
+
+def with_keys(drawing: Drawing) -> Html:
+    """Bars, and below them what their colours stand for."""
+    keys = (tag("li", tag("span", class_=f"swatch c{colour}"), name) for name, colour in drawing.keys)
+    return join([drawing.svg(), tag("ul", *keys, class_="legend")])
+
+
+def bars(label: str, rows: Sequence[tuple[str, Parts]], unit: str) -> Drawing:
     """Bars made of parts, one bar for each row; the parts have the same names in all of them."""
     longest = max(sum(value for _, value in parts) for _, parts in rows) or 1.0
-    bars = []
+    drawn = []
     for row, (name, parts) in enumerate(rows):
         top, start = TOP + 48 * row, LEFT / 2
-        bars.append(tag("text", name, x=start, y=top + 12))
+        drawn.append(tag("text", name, x=start, y=top + 12))
         for number, (part, value) in enumerate(parts):
             width = max(0.0, value) / longest * (WIDTH - LEFT)
             note = f"{name}: {part} {value:.2f} {unit}"
-            bars.append(
+            drawn.append(
                 tag(
                     "rect",
                     x=start,
@@ -198,14 +210,5 @@ def stacked_bars(label: str, rows: Sequence[tuple[str, Sequence[tuple[str, float
                 )
             )
             start += width
-    keys = [
-        tag("li", tag("span", class_=f"swatch c{number}"), part)
-        for number, (part, _) in enumerate(rows[0][1])
-    ]
-    height = TOP + 48 * len(rows)
-    return join(
-        [
-            tag("svg", *bars, viewBox=f"0 0 {WIDTH:g} {height:g}", role="group", aria_label=label),
-            tag("ul", *keys, class_="legend"),
-        ]
-    )
+    keys = [(part, number) for number, (part, _) in enumerate(rows[0][1])]
+    return Drawing(label, join(drawn), TOP + 48 * len(rows), keys)

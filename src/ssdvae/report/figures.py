@@ -7,7 +7,17 @@ from collections.abc import Sequence
 
 from ssdvae.config import Split
 from ssdvae.measurements import Measurement
-from ssdvae.report.charts import Axis, Mark, Series, padded_range, plot, stacked_bars
+from ssdvae.report.charts import (
+    Axis,
+    Drawing,
+    Mark,
+    Series,
+    bars,
+    curves,
+    padded_range,
+    with_buttons,
+    with_keys,
+)
 from ssdvae.report.html import Html, absent, join, table, tag
 from ssdvae.report.runs import Reported, describe_data
 
@@ -28,22 +38,6 @@ def learning_curves(runs: Sequence[Reported]) -> Html:
     drawn = [run for run in runs if run.curve]
     if not drawn:
         return absent("Left out: no run has been validated yet, or none of the models predicts words.")
-    series = [
-        Series(
-            run.name,
-            run.colour,
-            [
-                Mark(
-                    r["epoch"],
-                    math.log(r["ppl"]),
-                    f"{run.name}, epoch {r['epoch']:g}: NLL {math.log(r['ppl']):.3f}, ppl {r['ppl']:.2f}",
-                )
-                for r in run.curve
-            ],
-        )
-        for run in drawn
-    ]
-    values = [mark.y for one in series for mark in one.marks]
     lowest, run = min(((r, run) for run in drawn for r in run.curve), key=lambda pair: float(pair[0]["ppl"]))
     corpora = {run.corpus.fingerprint for run in drawn if run.corpus is not None}
     apart = " The runs are on different corpora, so their curves do not compare." if len(corpora) > 1 else ""
@@ -58,18 +52,34 @@ def learning_curves(runs: Sequence[Reported]) -> Html:
         f"{run.name} after epoch {lowest['epoch']:g}; a curve that still falls at its end could go on. "
         "Frames are read off the same words, so models with and without them do not compare here. "
         f"Epochs are on a square-root scale, as in the paper.{apart}",
-        plot(
-            "Validation NLL against epochs",
-            Axis(
-                "epochs (square-root scale)",
-                0,
-                max(r["epoch"] for run in drawn for r in run.curve),
-                root=True,
-            ),
-            Axis("NLL, nats a word", *padded_range(values)),
-            series,
-        ),
+        with_buttons(curves_of(drawn)),
         table("Validations", ["run", "epoch", "step", "NLL", "ppl"], rows),
+    )
+
+
+def curves_of(runs: Sequence[Reported]) -> Drawing:
+    """The picture of it, a curve for each run; each has been validated."""
+    series = [
+        Series(
+            run.name,
+            run.colour,
+            [
+                Mark(
+                    r["epoch"],
+                    math.log(r["ppl"]),
+                    f"{run.name}, epoch {r['epoch']:g}: NLL {math.log(r['ppl']):.3f}, ppl {r['ppl']:.2f}",
+                )
+                for r in run.curve
+            ],
+        )
+        for run in runs
+    ]
+    marks = [mark for one in series for mark in one.marks]
+    return curves(
+        "Validation NLL against epochs",
+        Axis("epochs (square-root scale)", 0, max(mark.x for mark in marks), root=True),
+        Axis("NLL, nats a word", *padded_range([mark.y for mark in marks])),
+        series,
     )
 
 
@@ -99,12 +109,8 @@ def calibration(runs: Sequence[Reported], split: Split) -> Html:
         "Confidence against accuracy of the inferred frames.",
         "On the dashed line a model is right as often as it expects to be; below it, it is too sure. "
         f"Larger dots have more events. Expected calibration error: {errors}.",
-        plot(
-            "Reliability",
-            Axis("confidence", 0, 1),
-            Axis("accuracy", 0, 1),
-            series,
-            diagonal=True,
+        with_buttons(
+            curves("Reliability", Axis("confidence", 0, 1), Axis("accuracy", 0, 1), series, diagonal=True)
         ),
         table("Reliability", ["run", "confidence", "accuracy", "events"], rows),
     )
@@ -121,7 +127,7 @@ def latent_use(runs: Sequence[Reported], split: Split) -> Html:
     found = _measured(runs, "latent_kl", split)
     if not found:
         return absent("Left out: no run with latent variables has been measured (“ssdvae evaluate RUN”).")
-    rows, bars = [], []
+    rows, shown = [], []
     for run, m in found:
         s = m.scores
         name = f"{run.name}, {describe_data(m.data)}"
@@ -135,7 +141,7 @@ def latent_use(runs: Sequence[Reported], split: Split) -> Html:
         )
         known, unsure, kl = (s.get(f"latent_{key}") or 0.0 for key in ("information", "entropy", "kl"))
         parts = (known, unsure, kl - known)
-        bars.append((name, list(zip(PARTS, parts, strict=True))))
+        shown.append((name, list(zip(PARTS, parts, strict=True))))
     head = ["run", "KL", "entropy", "mutual information", "values in use", "values, effectively"]
     return join(
         [
@@ -144,7 +150,7 @@ def latent_use(runs: Sequence[Reported], split: Split) -> Html:
                 "A bar is the logarithm of the number of values. The first part is what the variable says "
                 "about the document: a collapsed one has none of it. The second is what stays uncertain, the "
                 "third the room of values that are rarely or never used.",
-                stacked_bars("What a latent variable says, in nats", bars, "nats"),
+                with_keys(bars("What a latent variable says, in nats", shown, "nats")),
             ),
             table("Collapse diagnostics, in nats for each latent variable", head, rows),
             tag(

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from ssdvae.analysis.clusters import Clusters
 from ssdvae.analysis.explain import Explanation
+from ssdvae.analysis.transitions import Link as FrameLink
 from ssdvae.analysis.transitions import Transitions
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
+from ssdvae.report.charts import Drawing
 from ssdvae.report.figures import figure
 from ssdvae.report.graph import Link, link_graph
 from ssdvae.report.html import Html, breakable, join, percent, searchable, table, tag
@@ -170,20 +172,25 @@ def neighbours(transitions: Transitions, frame: str, k: int) -> Neighbours:
     return Neighbours(float(max(into.sum(), transitions.counts[number].sum())), before, after)
 
 
-def strongest_links(transitions: Transitions) -> Html:
+def links(transitions: Transitions) -> Drawing:
+    """The strongest links between frames as a picture."""
+    return link_graph("Strongest links between frames", [_band(link) for link in _strongest(transitions)])
+
+
+def _strongest(transitions: Transitions) -> Sequence[FrameLink]:
     found = transitions.strongest(LINKS)
     if not found:
         raise UserError("no two frames follow each other often enough in these documents")
-    given = [
-        Link(
-            link.first,
-            link.second,
-            link.probability,
-            f"{link.first} → {link.second}: {percent(link.probability)} of the time, "
-            f"{link.lift:.1f} times chance",
-        )
-        for link in found
-    ]
+    return found
+
+
+def _band(link: FrameLink) -> Link:
+    share = f"{percent(link.probability)} of the time, {link.lift:.1f} times chance"
+    return Link(link.first, link.second, link.probability, f"{link.first} → {link.second}: {share}")
+
+
+def strongest_links(transitions: Transitions) -> Html:
+    found = _strongest(transitions)
     top = found[0]
     head = ["frame", "next frame", "probability", "lift", "expected count"]
     rows = [[k.first, k.second, f"{k.probability:.3f}", f"{k.lift:.1f}", f"{k.count:.1f}"] for k in found]
@@ -196,21 +203,21 @@ def strongest_links(transitions: Transitions) -> Html:
         f"wider the band, the likelier. The strongest: {top.first} is followed by {top.second} "
         f"{percent(top.probability)} of the time, {top.lift:.0f} times chance. Point at a frame, or tab to "
         "it, to see only its links.",
-        join([link_graph("Strongest links between frames", given), _steps(given)]),
+        join([links(transitions).svg(), _steps(found)]),
         table("Strongest links", head, rows, names=2),
     )
 
 
-def _steps(links: Sequence[Link]) -> Html:
+def _steps(found: Sequence[FrameLink]) -> Html:
     """The same in a line each, for a screen on which the letters of the picture would be too small."""
     lines = (
         tag(
             "li",
-            breakable(link.source),
+            breakable(link.first),
             " → ",
-            breakable(link.target),
-            tag("small", f" {percent(link.weight)}"),
+            breakable(link.second),
+            tag("small", f" {percent(link.probability)}"),
         )
-        for link in links
+        for link in found
     )
     return tag("ul", *lines, class_="steps")

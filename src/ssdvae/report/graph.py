@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ssdvae.report.charts import TOP, WIDTH
+from ssdvae.report.charts import TOP, WIDTH, Drawing
 from ssdvae.report.html import Html, breakable, join, percent, tag
 
 ROW, EDGE = 22.0, 150.0
@@ -23,7 +23,7 @@ class Link:
     note: str
 
 
-def link_graph(label: str, given: Sequence[Link]) -> Html:
+def link_graph(label: str, given: Sequence[Link]) -> Drawing:
     """Names on the left, names on the right, and bands between them as wide as the links are strong."""
     left = list(dict.fromkeys(link.source for link in given))
     # A name stands at the mean height of what leads to it, so that few bands cross.
@@ -56,15 +56,7 @@ def link_graph(label: str, given: Sequence[Link]) -> Html:
         for side, names, x in (("source", left, EDGE - 8), ("target", right, WIDTH - EDGE + 8))
         for name in names
     ]
-    return tag(
-        "svg",
-        *bands,
-        *nodes,
-        viewBox=f"0 0 {WIDTH:g} {height:g}",
-        class_="links",
-        role="group",
-        aria_label=label,
-    )
+    return Drawing(label, join([*bands, *nodes]), height, kind="links")
 
 
 def _node(side: str, name: str, notes: Sequence[str], x: float, y: float) -> Html:

@@ -100,8 +100,13 @@ def asset(name: str) -> str:
     return (resources.files(__package__) / name).read_text(encoding="utf-8")
 
 
+def style() -> str:
+    """The style sheet: of the pictures, which may stand alone, and of all around them."""
+    return asset("picture.css") + asset("style.css")
+
+
 def page(title: str, lead: str, sections: Sequence[Section]) -> str:
-    style, script = asset("style.css"), asset("script.js")
+    script = asset("script.js")
     # Nothing is loaded, and no script runs but the one whose fingerprint is named here.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
@@ -111,7 +116,7 @@ def page(title: str, lead: str, sections: Sequence[Section]) -> str:
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("title", f"{title} · ssdvae"),
-        tag("style", Html(style)),
+        tag("style", Html(style())),
     )
     contents = tag(
         "nav",

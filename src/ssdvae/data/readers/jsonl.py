@@ -28,24 +28,6 @@ def read_jsonl(path: Path, report: Report, slots: Slots = SLOTS) -> Iterator[Doc
     return parse_lines(path, byte_lines(path), report, slots)
 
 
-def read_with_holes(path: Path, report: Report, slots: Slots, hole: str) -> Iterator[Document]:
-    """The same, where ``null`` among the events of a document stands for one whose head is ``hole``."""
-    for number, text in filled_lines(path, report):
-        try:
-            yield parse_line(path, number, _marked(text, slots, hole), slots)
-        except DataError as error:
-            report(error)
-
-
-def _marked(text: str, slots: Slots, hole: str) -> str:
-    try:
-        record = json.loads(text)
-        events = record["events"]
-        return json.dumps({**record, "events": [{slots[0]: hole} if e is None else e for e in events]})
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return text  # what is wrong with it is told when it is parsed
-
-
 def parse_lines(
     path: Path, lines: Iterable[tuple[int, bytes]], report: Report, slots: Slots = SLOTS
 ) -> Iterator[Document]:
@@ -67,10 +49,13 @@ def filled_lines(path: Path, report: Report) -> Iterator[tuple[int, str]]:
     return ((number, text) for number, text in text_lines(path, report) if text.strip())
 
 
-def parse_line(path: Path, number: int, text: str, slots: Slots = SLOTS) -> Document:
-    """The document on a line, which takes far longer than finding the line."""
+def parse_line(path: Path, number: int, text: str, slots: Slots = SLOTS, hole: str | None = None) -> Document:
+    """The document on a line, which takes far longer than finding the line.
+
+    ``null`` among its events is an error, or stands for one whose head is ``hole``.
+    """
     try:
-        return _document(text, number, slots)
+        return _document(text, number, slots, hole)
     except Malformed as error:
         # The two other ways to lay out JSON, of which the first line is all that can be understood.
         spread = number == 1 and text.strip() in ("[", "{")
@@ -78,8 +63,10 @@ def parse_line(path: Path, number: int, text: str, slots: Slots = SLOTS) -> Docu
         raise DataError(path, number, error.found, error.expected, hint if spread else "") from error
 
 
-def _document(text: str, number: int, slots: Slots) -> Document:
+def _document(text: str, number: int, slots: Slots, hole: str | None) -> Document:
     record = json_value(text)
+    if hole is not None and isinstance(record, dict) and isinstance(record.get("events"), list):
+        record["events"] = [{slots[0]: hole} if event is None else event for event in record["events"]]
     if isinstance(record, dict) and slots[0] in record and "events" not in record:
         record = {"id": record.get("id", f"line-{number}"), "events": [record]}
     return document_from_record(record, slots)

@@ -1,0 +1,87 @@
+"""Pictures that stand alone: well-formed, whole, and of what they say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ssdvae
+from ssdvae.analysis.transitions import Transitions
+from ssdvae.data.vocabulary import Inventory
+from ssdvae.report.charts import WIDTH, bars
+from ssdvae.report.pictures import Picture
+from tests.report.conftest import FRAME, WORD
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def read(picture: Any) -> ElementTree.Element:
+    """As any reader of SVG takes it, which fetches nothing."""
+    text = picture._repr_svg_()
+    root = ElementTree.fromstring(text)
+    assert root.tag == f"{SVG}svg"
+    assert not re.search(r"(href|src|url)\s*[=(]", "".join(root.find(f"{SVG}style").itertext()))  # type: ignore[union-attr]
+    assert not [e for e in root.iter() if e.tag in (f"{SVG}script", f"{SVG}image", f"{SVG}foreignObject")]
+    assert not [name for e in root.iter() for name in e.attrib if name.startswith("on") or "href" in name]
+    return root
+
+
+def words(root: ElementTree.Element) -> list[str]:
+    return [text.text or "" for text in root.iter(f"{SVG}text")]
+
+
+def test_how_runs_learned(runs: list[Path]) -> None:
+    root = read(ssdvae.draw(runs))
+    assert len(list(root.iter(f"{SVG}polyline"))) == len(runs)
+    assert {run.name for run in runs} <= set(words(root)), "the curves are named"
+    alone = read(ssdvae.draw(ssdvae.Run(runs[0])))
+    assert runs[0].name not in words(alone), "one curve needs no key"
+
+
+def test_what_follows_what(runs: list[Path]) -> None:
+    root = read(ssdvae.draw(ssdvae.explain(runs[0], progress=False)))
+    assert {"Romance", "Wedding"} <= set(words(root))
+    assert list(root.iter(f"{SVG}path"))
+
+
+def test_answers(runs: list[Path]) -> None:
+    events = [f"{WORD} ann dog", "chased ann"]
+    (inferred,) = ssdvae.infer(runs[0], [events])
+    root = read(ssdvae.draw(inferred))
+    assert [text for text in words(root) if text.startswith(WORD)]
+    # Each bar is as long as all others: the shares of an event are one whole.
+    drawn = [float(e.get("width", 0)) for e in root.iter(f"{SVG}rect") if e.get("data-tip")]
+    assert drawn[0] + drawn[1] == pytest.approx(drawn[2] + drawn[3], abs=0.2)
+    (scored,) = ssdvae.score(runs[0], [events], progress=False)
+    assert {*scored.slots} <= set(words(read(ssdvae.draw(scored))))
+    (ahead,) = ssdvae.next_events(runs[0], [events], top=3)
+    names = " ".join(words(read(ssdvae.draw(ahead))))
+    assert all(one.name in names for one in (ahead.frames or ahead.heads))
+    with pytest.raises(ssdvae.UserError, match="no events"):
+        ssdvae.draw(next(iter(ssdvae.infer(runs[0], [[]]))))
+
+
+def test_saving(tmp_path: Path) -> None:
+    found = Transitions(Inventory(["A", FRAME], [1, 1]), np.array([[1.0, 9.0], [8.0, 2.0]]))
+    picture = ssdvae.draw(found)
+    assert picture.save(tmp_path / "a.svg").read_text() == picture.svg()
+    with pytest.raises(ssdvae.UserError, match=r"a name in \.svg"):
+        picture.save(tmp_path / "a.png")
+    with pytest.raises(ssdvae.UserError, match="often enough"):
+        ssdvae.draw(Transitions(found.frames, np.zeros((2, 2))))
+
+
+@given(st.lists(st.text(max_size=80), min_size=2, max_size=8, unique=True))
+def test_any_names_make_a_picture_and_keys_stay_inside(names: list[str]) -> None:
+    root = read(Picture(bars(names[0], [(names[0], [(name, 1.0) for name in names])], "of 1")))
+    box = [float(x) for x in root.get("viewBox", "").split()]
+    keys = [e for e in root.iter(f"{SVG}rect") if not e.get("data-tip")][1:]
+    assert len(keys) == len(names)
+    assert all(float(e.get("x", 0)) < WIDTH and float(e.get("y", 0)) + 10 <= box[3] for e in keys)
