@@ -276,6 +276,21 @@ def test_documents_of_a_file_or_none(runs: list[Path], tmp_path: Path) -> None:
         assert "infers no frames" in named.ask("/documents?run=rnnlm").text
 
 
+def test_frames_of_a_file_and_of_scripts_where_there_are_no_documents(
+    runs: list[Path], tmp_path: Path
+) -> None:
+    file, packed = tmp_path / "named.jsonl", tmp_path / "packed"
+    file.write_text('{"id": "mine", "events": [{"verb": "tried", "subj": "zoe"}, {"verb": "jailed"}]}\n')
+    with serving(runs[:1], documents=file) as named:
+        assert "Trial" in named.ask("/frames?q=tried").text
+    ssdvae.pack(runs[0], packed, tasks="perplexity", bound_samples=1, progress=False)
+    with serving([packed]) as alone:
+        page = alone.ask("/frames").text
+        assert "the model wrote by itself" in page
+        assert "Trial" in page
+        assert "name some at the start" in alone.ask("/documents").text
+
+
 def test_the_command_says_what_is_wrong(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", str(runs[0]), "--host", "0.0.0.0"]) == 2
     assert "--token" in capsys.readouterr().err

@@ -31,6 +31,7 @@ from ssdvae.config import LOCAL, ExploreSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
+from ssdvae.models.packaged import SCRIPTS
 from ssdvae.report.page import asset, style
 from ssdvae.report.runs import short_names
 from ssdvae.runs import Run
@@ -64,7 +65,8 @@ def explored(
             corpus.check_names(model.vocabulary, model.frames, model.slots)
         elif documents is None:
             corpus = _own_corpus(folder, model)
-        found.append(Explored(name, model, Library(model, settings, corpus, file)))
+        scripts = folder / SCRIPTS if (folder / SCRIPTS).is_file() else None
+        found.append(Explored(name, model, Library(model, settings, corpus, file, scripts)))
     return found
 
 
