@@ -5,7 +5,7 @@ BIN := .venv/bin
 # One test process a core, each with one thread: two that share a core by turns would both be late.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-slow test-journeys fuzz check docs docs-links wheel wiki-en format clean
+.PHONY: demo test test-slow test-journeys fuzz check notebooks docs docs-links wheel wiki-en format clean
 
 demo: .venv/installed
 	$(BIN)/ssdvae demo --out demo
@@ -34,12 +34,16 @@ check: .venv/installed-dev
 	$(BIN)/mypy
 	$(PYTEST) -m 'not slow and not journey'
 
+# Run the notebooks, and keep what they show.
+notebooks: .venv/installed-dev
+	$(BIN)/jupyter execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
+
 # The documentation site, in docs/_build/html; a warning is an error.
 SPHINX = $(BIN)/python -m sphinx -q -W --keep-going
 docs: .venv/installed-docs
 	$(SPHINX) -b html docs docs/_build/html
 
-# Whether every link leads somewhere; it asks the network.
+# Whether links out into the world lead somewhere; it asks the network. Those inside are checked by `make docs` and `make test`.
 docs-links: .venv/installed-docs
 	$(SPHINX) -b linkcheck docs docs/_build/links
 

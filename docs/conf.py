@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
@@ -24,10 +26,7 @@ extensions = [
     "commands",
 ]
 exclude_patterns = ["_build"]
-suppress_warnings = [
-    "myst.xref_missing",  # links to files of the repository, which `linkcheck` follows
-    "misc.highlighting_failure",  # of CSV, which Pygments does not know
-]
+suppress_warnings = ["misc.highlighting_failure"]  # of CSV, which Pygments does not know
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -43,5 +42,18 @@ html_title = f"ssdvae {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
+
+# Pages of the repository that are pages of the site, too, under these names.
+OUTSIDE = re.compile(r"\]\((?:\.\./)+(CONTRIBUTING|CHANGELOG)\.md")
+
+
+def on_the_site(app: Any, name: str, source: list[str]) -> None:
+    """Links out of docs/ that lead to a page of the site."""
+    source[0] = OUTSIDE.sub(lambda found: f"](/{found[1].lower()}.md", source[0])
+
+
+def setup(app: Any) -> None:
+    app.connect("source-read", on_the_site)
+
 
 linkcheck_ignore = [r"http://127\.0\.0\.1.*", r"https://doi\.org/.*"]

@@ -1,8 +1,9 @@
 """A component for spaCy: ``nlp.add_pipe("ssdvae", config={"model": "runs/first"})``.
 
-After the parser, it finds the events of each text and lets a model name their frames. ``doc._.events`` has
-them as records: one for each event, with its words, ``frame``, ``probability``, and under ``origin`` the
-characters of its verb in the text. They are plain lists and mappings, so a ``DocBin`` keeps them.
+Without a model, the one that comes with the package. After the parser, it finds the events of each text and
+lets the model name their frames. ``doc._.events`` has them as records: one for each event, with its words,
+``frame``, ``probability``, and under ``origin`` the characters of its verb in the text. They are plain lists
+and mappings, so a ``DocBin`` keeps them.
 """
 
 from __future__ import annotations
@@ -42,25 +43,23 @@ def make(
 
 
 class EventComponent:
-    """Events with frames, text by text; saved and loaded with the pipeline that it is in."""
+    """Events with frames, text by text; saved and loaded with the pipeline that it is in.
+
+    The model is looked for when it is first asked: a saved pipeline brings its own, wherever it goes.
+    """
 
     def __init__(self, model: str | None, settings: ExtractSettings, top: int = 1) -> None:
-        self.settings, self.top = settings, top
+        self.named, self.settings, self.top = model, settings, top
         self._model: EventModel | None = None
-        if model is not None:
-            from ssdvae.api import load
-
-            self._model = load(model)
         if not Doc.has_extension("events"):
             Doc.set_extension("events", default=None)
 
-    @property
-    def model(self) -> EventModel:
+    def loaded(self) -> EventModel:
+        """The model; not an attribute of that name, which spaCy would take for a network of its own."""
         if self._model is None:
-            raise UserError(
-                "the component 'ssdvae' has no model\n"
-                'name one: nlp.add_pipe("ssdvae", config={"model": "runs/first"})'
-            )
+            from ssdvae.api import load
+
+            self._model = load(self.named)
         return self._model
 
     def __call__(self, doc: Doc) -> Doc:
@@ -81,13 +80,13 @@ class EventComponent:
             to_document(Parsed(str(number), doc.text, tuple(trees_of(doc))), self.settings)
             for number, doc in enumerate(docs)
         )
-        for doc, inferred in zip(docs, infer_documents(self.model, found, top=self.top), strict=True):
+        for doc, inferred in zip(docs, infer_documents(self.loaded(), found, top=self.top), strict=True):
             doc._.events = inferred.to_record()["events"]
 
     # What spaCy asks of a component that is saved with its pipeline.
 
     def to_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> None:
-        self.model.save_pretrained(path)
+        self.loaded().save_pretrained(path)
         srsly.write_json(
             Path(path) / SETTINGS,
             {"lemmas": self.settings.lemmas, "negation": self.settings.negation, "top": self.top},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import ssdvae
 import ssdvae.spacy_pipe  # registers it, if the package is not installed anew
 from ssdvae.data.events import SLOTS
 from ssdvae.errors import UserError
+from ssdvae.models import packaged
 from tests.toys import toy_model
 
 TEXTS = ["The police arrested a man. He left.", "", "She met him in Paris.", "The storm hit the town."]
@@ -63,11 +65,17 @@ def test_an_event_says_where_its_verb_stands(nlp: Any) -> None:
         assert doc.text[start:end].lower() == event["verb"].partition("_")[0]
 
 
-def test_it_is_saved_with_the_pipeline(nlp: Any, tmp_path: Path) -> None:
+def test_it_is_saved_with_the_pipeline(spacy_model: Path, model: Path, tmp_path: Path) -> None:
+    """On a disk or as bytes, it goes where the run that it was made from is not known."""
+    run = shutil.copytree(model, tmp_path / "run")
+    nlp = spacy.load(spacy_model)
+    nlp.add_pipe("ssdvae", config={"model": str(run), "top": 2, "lemmas": True})
+    found = records(nlp)
     nlp.to_disk(tmp_path / "pipeline")
-    assert records(spacy.load(tmp_path / "pipeline")) == records(nlp)
-    blank = spacy.blank("en").from_config(nlp.config)
-    assert records(blank.from_bytes(nlp.to_bytes())) == records(nlp)
+    data = nlp.to_bytes()
+    shutil.rmtree(run)
+    assert records(spacy.load(tmp_path / "pipeline")) == found
+    assert records(spacy.blank("en").from_config(nlp.config).from_bytes(data)) == found
 
 
 def test_documents_keep_their_events(nlp: Any) -> None:
@@ -78,8 +86,13 @@ def test_documents_keep_their_events(nlp: Any) -> None:
     assert json.loads(json.dumps(found)) == json.loads(json.dumps(records(nlp)))
 
 
-def test_without_a_model_it_says_how_to_name_one(spacy_model: Path) -> None:
+def test_without_a_name_it_takes_the_model_of_the_package(
+    spacy_model: Path, model: Path, nlp: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     pipeline = spacy.load(spacy_model)
     pipeline.add_pipe("ssdvae")
-    with pytest.raises(UserError, match="has no model"):
+    monkeypatch.setattr(packaged, "FOLDER", tmp_path)
+    with pytest.raises(UserError, match="no model is named"):
         pipeline("She left.")
+    shutil.copytree(model, tmp_path / packaged.DEFAULT)
+    assert records(pipeline) == records(nlp)
