@@ -61,8 +61,12 @@ def routes(explorer: Explorer, limits: Limits) -> APIRouter:
 
     @api.post("/infer", summary="The frame of each event, with its probability")
     async def infer(asked: InferRequest) -> Response:
-        how = {"top": asked.top, "attention": asked.attention, "observe": asked.observe_frames}
-        return await answered(asked, lambda of, some: explorer.infer(of, some, **how))
+        def ask(of: Explored, some: list[Document]) -> Awaitable[Sequence[Any]]:
+            return explorer.infer(
+                of, some, top=asked.top, attention=asked.attention, observe=asked.observe_frames
+            )
+
+        return await answered(asked, ask)
 
     @api.post("/score", summary="How surprising every event and word is, given what came before")
     async def score(asked: Documents) -> Response:

@@ -137,8 +137,8 @@ def create_app(explorer: Explorer, port: int) -> ASGIApp:
         "docs": docs,
     }
     for name, view in shown.items():
-        how = {"include_in_schema": False, "response_class": HTMLResponse, "response_model": None}
-        app.get(f"/{name}", **how)(_page(view))
+        route = app.get(f"/{name}", include_in_schema=False, response_class=HTMLResponse, response_model=None)
+        route(_page(view))
     names = {f"[{name}]" if ":" in name else name for name in (*LOCAL, settings.host)}
     hosts = frozenset(f"{name}:{port}" for name in names) | (names if port == 80 else frozenset())
     return Guard(app, hosts, settings.token, settings.max_bytes)
