@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.answers.generate import generate
-from ssdvae.answers.score import MEASURED, typical_of
+from ssdvae.answers.usual import learn_typical
 from ssdvae.config import (
     SPLITS,
     EvaluateSettings,
@@ -84,9 +84,7 @@ def pack(
     full = measure(model, "", corpus, settings, progress=progress)
     model.half().float()  # what is left of the weights in half precision
     if model.decoder is not None:
-        documents = corpus.split(settings.split).first(model.reading.measured)
-        with progress.task("what is usual", min(MEASURED, len(documents))) as advance:
-            model.typical = typical_of(model, documents, settings.split, advance=advance)
+        learn_typical(model, corpus, settings.split, progress)
     packed = measure(model, "", corpus, settings, progress=progress)
     found = Packed(out, flat(packed), flat(full))
     story = Story(
