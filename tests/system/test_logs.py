@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sklearn.metrics import adjusted_mutual_info_score
 
 from ssdvae.cli.main import main
 from ssdvae.data.columns import quantile_edges
@@ -66,6 +67,29 @@ def test_the_page_in_small(place: Path) -> None:
 def test_the_page_as_it_is(place: Path) -> None:
     run(0, {})
     assert latent_right(place, 3_000) >= 0.95
+
+
+def agreement(folder: Path, count: int) -> float:
+    """Adjusted mutual information of the frames that are found and the true stages."""
+    found = [json.loads(line) for line in (folder / "found.jsonl").read_text().splitlines()]
+    true = ticket_documents(count, known=1)
+    pairs = [
+        (event["frame"], one.frame)
+        for record, document in zip(found, true, strict=True)
+        for event, one in zip(record["events"], document.events, strict=True)
+    ]
+    return float(adjusted_mutual_info_score(*zip(*pairs, strict=True)))
+
+
+def test_a_log_without_labels_in_small(place: Path) -> None:
+    run(2, SMALL)
+    assert agreement(place, 400) > 0.2  # by chance: 0
+
+
+@pytest.mark.journey
+def test_a_log_without_labels(place: Path) -> None:
+    run(2, {})
+    assert agreement(place, 3_000) >= 0.9
 
 
 def events_of(corpus: Corpus) -> dict[str, Any]:
