@@ -24,6 +24,7 @@ from ssdvae.data.readers import write_jsonl
 from ssdvae.errors import UserError
 from ssdvae.evaluation.measure import flat, measure
 from ssdvae.evaluation.tasks import TASKS
+from ssdvae.evaluation.tasks.perplexity import PERPLEXITY
 from ssdvae.files import atomic_write, translate_os_errors
 from ssdvae.markdown import markdown_table
 from ssdvae.measurements import Measurement
@@ -39,7 +40,7 @@ LICENSE = "LICENSE"
 PACKED = (*FILES, TYPICAL, SCRIPTS, "README.md", LICENSE)
 """What a packed folder may have."""
 
-WRITTEN = GenerateSettings(scripts=400, events=8)
+WRITTEN = GenerateSettings(scripts=300, events=6)
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Packed:
 
     folder: Path
     scores: dict[str, Any]
-    full: dict[str, Any]  # of the run, in full precision
+    full: dict[str, Any]  # those of the run's words, in full precision
 
     @property
     def bytes(self) -> int:
@@ -59,7 +60,9 @@ class Packed:
     def loss(self) -> float | None:
         """By how much the perplexity is higher than that of the run: 0.001 is a thousandth of it."""
         name = judged_by(self.full)
-        return None if name is None else float(self.scores[name] / self.full[name] - 1)
+        if name is None or self.scores.get(name) is None:
+            return None
+        return float(self.scores[name] / self.full[name] - 1)
 
 
 def pack(
@@ -81,7 +84,7 @@ def pack(
     with translate_os_errors(about or run, "read"):
         told = LIMITS if about is None else about.read_text(encoding="utf-8")
         licence = None if license is None else license.read_bytes()
-    full = measure(model, "", corpus, settings, progress=progress)
+    full = measure(model, "", corpus, settings.changed(tasks=PERPLEXITY.name), progress=progress)
     model.half().float()  # what is left of the weights in half precision
     if model.decoder is not None:
         learn_typical(model, corpus, settings.split, progress)
@@ -91,7 +94,7 @@ def pack(
         name=out.resolve().name,
         about=told,
         made=_made(run, corpus, settings, found),
-        figures=_figures(packed, full),
+        figures=_figures(packed, found.full),
         licensed=licence is not None,
     )
     with translate_os_errors(out, "write"):
@@ -119,10 +122,10 @@ def _refuse_others(out: Path) -> None:
         raise UserError(f"{out} has other files than those of a packed model ({strange[0]}): choose another")
 
 
-def _figures(packed: Iterable[Measurement], full: Iterable[Measurement]) -> str:
-    """All figures of all tasks: packed, of the run, and what needs no model, where there is such a figure."""
+def _figures(packed: Iterable[Measurement], full: dict[str, Any]) -> str:
+    """All figures of all tasks: packed, of the run, and what needs no model, where there are such figures."""
     rows = []
-    for mine, whole in zip(packed, full, strict=True):
+    for mine in packed:
         for figure in TASKS[mine.task].figures:
             value = mine.scores.get(figure.name)
             if value is None:
@@ -133,7 +136,7 @@ def _figures(packed: Iterable[Measurement], full: Iterable[Measurement]) -> str:
                     f"{mine.task}, {Path(mine.data).name}",
                     figure.title,
                     figure.headline_text(value),
-                    figure.headline_text(whole.scores[figure.name]),
+                    "" if full.get(figure.name) is None else figure.headline_text(full[figure.name]),
                     f"{figure.headline_text(floor)} ({figure.floor.title})" if floor and figure.floor else "",
                 ]
             )

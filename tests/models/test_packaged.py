@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 import ssdvae
+from ssdvae.cli.main import main
 from ssdvae.models import packaged
+from ssdvae.packing import PACKED
 from tests.report.conftest import runs as runs
 
 
@@ -22,3 +30,57 @@ def test_by_its_name_and_by_none(runs: list[Path], tmp_path: Path, monkeypatch: 
     assert ssdvae.load("wiki-en").frames.names == frames
     assert packaged.packaged("../wiki-en") is None
     assert packaged.packaged("other") is None
+
+
+DOCUMENT = ["arrested police suspect in", "charged he murder with", "sentenced he prison to"]
+
+
+@pytest.fixture(scope="module")
+def model() -> ssdvae.EventModel:
+    return ssdvae.load("wiki-en")
+
+
+def answers(model: Any) -> Iterator[Any]:
+    """One question of each kind."""
+    yield from ssdvae.infer(model, [DOCUMENT])
+    yield from ssdvae.score(model, [DOCUMENT])
+    yield from ssdvae.next_events(model, [DOCUMENT], beam=5)
+    yield from ssdvae.fill(model, [[*DOCUMENT[:2], "sentenced he ?"]], beam=5)
+    yield from ssdvae.embed(model, [DOCUMENT])
+    yield from ssdvae.generate(model, DOCUMENT, scripts=1, events=1)
+    yield from ssdvae.similar(model, "jailed court man", among=[DOCUMENT])
+
+
+def test_wiki_en_answers_every_question(model: ssdvae.EventModel, caplog: pytest.LogCaptureFixture) -> None:
+    assert len(model.vocabulary) >= 12_000
+    assert all(json.dumps(answer.to_record()) for answer in answers(model))
+    (scored,) = ssdvae.score(model, [DOCUMENT])
+    assert all(event.percentile is not None for event in scored.events)
+    (inferred,) = ssdvae.infer(model, [DOCUMENT])
+    assert inferred.events[0].frame == "Arrest"
+    assert not caplog.records
+    # It has learned something: what is told is less surprising than the same words elsewhere.
+    (mixed,) = ssdvae.score(model, [["arrested murder suspect in", "charged he prison with"]])
+    assert sum(e.nats for e in scored.events[:2]) < mixed.nats
+
+
+def test_wiki_en_is_small_and_its_card_says_what_one_needs_to_know() -> None:
+    folder = packaged.default_model()
+    assert {path.name for path in folder.iterdir()} == set(PACKED)
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 8e6
+    stored = load_file(folder / "model.safetensors").values()
+    assert {value.dtype for value in stored if value.is_floating_point()} == {torch.float16}
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## (.*)$", card, flags=re.MULTILINE)
+    expected = ["Data", "Licences", "What it is for, and what not", "Limits", "Biases", "How it was made"]
+    assert [name for name in sections if name in expected] == expected
+    for part in ("CC BY-SA 3.0", "FrameNet", "PDDL", "ssdvae train", "seed is", "cloze", "next"):
+        assert part in card
+    (loss,) = re.findall(r"that of the run [\d.]+: ([+-][\d.]+)%", card)
+    assert float(loss) < 0.5
+    assert not re.search(r"(^|[\s`])/\w+/\w+", card)  # no file of anybody's machine
+
+
+def test_a_question_needs_nothing_but_its_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["next", "arrested police suspect in", "--beam", "5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exact"]

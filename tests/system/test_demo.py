@@ -26,7 +26,13 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert guided["ppl"] > best["ppl"]
     assert guided["frame_accuracy"] < best["frame_accuracy"]
     shown = capsys.readouterr().out
-    for expected in ("paper", "best possible", "inferred frame", "A script after the first event"):
+    for expected in (
+        "paper",
+        "best possible",
+        "inferred frame",
+        "A script after the first event",
+        "read by wiki-en",
+    ):
         assert expected in shown
     page = tmp_path / "demo" / "report.html"
     assert page.as_uri() in shown.splitlines()[-1]

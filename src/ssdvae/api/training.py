@@ -82,8 +82,8 @@ def pack(
 
     >>> ssdvae.pack("runs/first", "my-model", about="about.md", license="LICENSE").loss
 
-    The card has the commands that made the run, and all figures of one split, beside those in full
-    precision. ``about`` is a file of Markdown that goes into it: the data, their licences, the limits;
+    The card has the commands that made the run, all figures of one split, and the perplexity beside that in
+    full precision. ``about`` is a file of Markdown that goes into it: the data, their licences, the limits;
     ``license`` is put beside it. `load` reads the folder, and `push_to_hub` publishes it.
     """
     from ssdvae.packing import pack as packing

@@ -39,6 +39,7 @@ Discrete Variables" ([Rezaee and Ferraro, NAACL 2021]({paper})).
 
 ```python
 import ssdvae
+
 model = ssdvae.load("path/to/this/folder")
 ```
 
