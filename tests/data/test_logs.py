@@ -22,10 +22,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from ssdvae.config import ColumnSettings, PrepareSettings
 from ssdvae.data.columns import Columns
 from ssdvae.data.events import Document, Event
+from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.readers.grouped import grouped
+from ssdvae.data.tables import asked_columns
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import stop_at_first_error
 
@@ -131,6 +134,79 @@ def read(
         path = Path(folder, name)
         path.write_bytes(content)
         return list(read_documents(path, skip_bad=skipped, columns=columns))
+
+
+@settings(max_examples=15, deadline=None)
+@given(ROWS, st.sampled_from(["csv", "tsv", "csv.gz", "parquet", "jsonl", "jsonl.gz"]), st.integers(1, 5))
+def test_a_table_in_shards_is_one_table(rows: list[Row], ending: str, size: int) -> None:
+    """A case may go on from one to the next; of equal times, the row of the earlier shard comes first."""
+    full = {"ticket": "z", "when": "2024-01-02", "action": "b", "agent": "c", "product": "d", "stage": "e"}
+    rows = [*rows, full]
+    with TemporaryDirectory() as folder:
+        for number, start in enumerate(range(0, len(rows), size)):
+            shard = Path(folder, f"part-{number:05d}.{ending}")
+            shard.write_bytes(FORMATS[f"a.{ending}"](rows[start : start + size]))
+        found = list(read_documents(folder, columns=COLUMNS, asked=True))
+        assert found == expected(rows)
+        with pytest.raises(DataError, match="no column 'agnt'"):
+            list(read_documents(folder, columns=replace(COLUMNS, arguments=("agnt", "product")), asked=True))
+
+
+def test_a_bad_row_of_a_shard_is_told_with_its_file(tmp_path: Path) -> None:
+    row = {
+        "ticket": "a",
+        "when": "2024-01-01",
+        "action": "opened",
+        "agent": "b",
+        "product": "c",
+        "stage": "d",
+    }
+    (tmp_path / "part-00000.csv").write_bytes(csv_bytes([row, row]))
+    for change, message in (
+        ({"when": "soon"}, r"part-00001\.csv, line 3: found the time 'soon'"),
+        (
+            {"when": "2024-01-01T00:00Z"},
+            r"expected a time without a time zone, as on line 2 of part-00000\.csv",
+        ),
+    ):
+        (tmp_path / "part-00001.csv").write_bytes(csv_bytes([row, {**row, **change}]))
+        with pytest.raises(DataError, match=message):
+            list(read_documents(tmp_path, columns=COLUMNS, asked=True))
+    (tmp_path / "part-00001.csv").unlink()
+    (tmp_path / "part-00001.parquet").write_bytes(parquet_bytes([row]))
+    named = ColumnSettings(case="ticket", head="action")
+    with pytest.raises(UserError, match="shards of different kinds"):
+        asked_columns(named, tmp_path, None)
+    for path in tmp_path.iterdir():
+        path.unlink()
+    with pytest.raises(UserError, match="is a folder without shards"):
+        asked_columns(named, tmp_path, None)
+
+
+def test_a_corpus_of_a_table_in_shards(tmp_path: Path) -> None:
+    """Is that of the table in one file: bins and splits are by the whole."""
+    rows = [
+        {
+            "ticket": f"t{n % 40}",
+            "when": f"2024-01-01 10:{n % 60:02d}",
+            "action": f"did{n % 7}",
+            "agent": str(n % 13),
+        }
+        for n in range(240)
+    ]
+    (tmp_path / "table.csv").write_bytes(csv_bytes(rows))
+    (tmp_path / "shards").mkdir()
+    for number in range(3):
+        part = csv_bytes(rows[80 * number : 80 * number + 80])
+        (tmp_path / "shards" / f"part-0000{number}.csv").write_bytes(part)
+    asked = PrepareSettings(
+        case="ticket", time="when", head="action", arguments="agent", bin="agent=3", valid_share=0.2
+    )
+    one = prepare(tmp_path / "table.csv", tmp_path / "one", asked)
+    many = prepare(tmp_path / "shards", tmp_path / "many", asked)
+    assert one.fingerprint == many.fingerprint
+    assert one.columns == many.columns
+    assert len(many.manifest["sources"]) == 3
 
 
 @settings(max_examples=30, deadline=None)

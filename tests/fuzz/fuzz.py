@@ -28,6 +28,7 @@ from types import FrameType
 
 from ssdvae.errors import UserError
 from tests.fuzz.kinds import Kind, make
+from tests.fuzz.logs import log_kinds
 
 SLOW = 60
 MEMORY = 3 * 2**30
@@ -77,7 +78,7 @@ def fuzz(
 ) -> tuple[dict[str, Counter[str]], list[str]]:
     """So many inputs, or for so long, each kind in turn; returns counts by kind, and what failed."""
     logging.getLogger("ssdvae").setLevel(logging.ERROR)
-    kinds = [kind for kind in make(folder) if only in kind.name]
+    kinds = [kind for kind in (*make(folder), *log_kinds(folder)) if only in kind.name]
     counts = {kind.name: Counter[str]() for kind in kinds}
     failures: list[str] = []
     begun, done = time.monotonic(), 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,24 @@ def test_score(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert all(event["expected"] for event in top)
     assert "expected" in answer(capsys, *words, "--top", "2")
     assert "percentile" in answer(capsys, *words)
+
+
+def test_evaluate_keeps_what_is_usual(folder: Path, tmp_path: Path) -> None:
+    """Where it measures the words of the validation split: a model elsewhere then has percentiles."""
+    for name in ("planner", "ssdvae"):
+        run = shutil.copytree(folder / name, tmp_path / name)
+        (run / TYPICAL).unlink(missing_ok=True)
+        ssdvae.evaluate(run, tasks="order", split="valid", progress=False)
+        ssdvae.evaluate(run, tasks="perplexity", split="test", bound_samples=2, progress=False)
+        ssdvae.evaluate(
+            run, tasks="perplexity", split="valid", corpus=folder / "corpus", bound_samples=2, progress=False
+        )
+        assert not (run / TYPICAL).exists()
+        ssdvae.evaluate(run, tasks="perplexity", split="valid", bound_samples=2, progress=False)
+        kept = (run / TYPICAL).read_bytes()
+        (run / TYPICAL).unlink()
+        next(ssdvae.score(run, folder / "events.jsonl", progress=False))
+        assert (run / TYPICAL).read_bytes() == kept
 
 
 def test_fill(

@@ -13,6 +13,7 @@ from ssdvae.answers import next_events as foreseeing
 from ssdvae.answers import score as scoring
 from ssdvae.answers import table
 from ssdvae.answers.unusual import Unusual, most_unusual
+from ssdvae.answers.usual import keep_typical
 from ssdvae.api.answers import Answers, write_one_by_one
 from ssdvae.api.given import Documents, given_documents, given_events, said
 from ssdvae.api.signatures import AnyPath, with_settings
@@ -171,7 +172,7 @@ def similar(
     skipped = Skipped() if skip_bad else None
     shown = resolve(progress) if isinstance(among, str | Path) else SILENT
     read = said(track(shown, given_documents(among, format, skipped, model), "reading"), skipped)
-    return embedding.similar(model, given_events(events, model.slots), read, chosen.top, chosen.batch)
+    return embedding.similar(model, given_events(events, model), read, chosen.top, chosen.batch)
 
 
 @with_settings(StreamSettings)
@@ -211,15 +212,9 @@ def scoring_model(run: EventModel | AnyPath | None, progress: bool | Progress) -
     try:
         corpus = corpus_of(run, None)
         corpus.check_names(model.vocabulary, model.frames, model.slots)
-        documents = corpus.split("valid").first(model.reading.measured)
+        corpus.split("valid")
     except UserError as error:
         log.info(f"no percentiles: the validation split of the model is not there ({error})".split("\n")[0])
         return model
-    total = min(scoring.MEASURED, len(documents))
-    with resolve(progress).task("what is usual", total) as advance:
-        model.typical = scoring.typical_of(model, documents, "valid", advance=advance)
-    try:
-        model.typical.write(Path(run))
-    except (OSError, UserError) as error:
-        log.warning(f"what is usual is not kept: {error}")
+    keep_typical(model, corpus, Path(run), resolve(progress))
     return model

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae import checking
+from ssdvae.answers.usual import keep_typical
 from ssdvae.api.data import paths
 from ssdvae.api.signatures import AnyPath, with_settings
 from ssdvae.api.training import as_model, corpus_of
@@ -35,13 +36,17 @@ def evaluate(
     >>> ssdvae.evaluate("runs/first", split="valid")["ppl_bound"]
 
     They are kept in ``scores.json`` of the run folder; ``details`` is a file for the scores of each item, of
-    a task that has items.
+    a task that has items. Where perplexity is measured on the validation split of the run, what is usual
+    there is kept too, for the percentiles of `score`.
     """
-    chosen = EvaluateSettings.exactly(settings)
+    chosen, shown = EvaluateSettings.exactly(settings), resolve(progress)
     find_tasks(chosen.task_names)  # a wrong name is better known before the model is read
-    corpus = corpus_of(run, corpus)
-    model = as_model(run)
-    return evaluate_run(run, model, corpus, chosen, details=details, progress=resolve(progress))
+    own, model = corpus_of(run, corpus), as_model(run)
+    scores = evaluate_run(run, model, own, chosen, details=details, progress=shown)
+    known = model.typical is not None or scores.get("ppl") is None
+    if not known and corpus is None and chosen.split == "valid" and Path(run).is_dir():
+        keep_typical(model, own, Path(run), shown)
+    return scores
 
 
 @dataclass(frozen=True)

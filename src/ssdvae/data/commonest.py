@@ -20,11 +20,15 @@ def commonest_frames(heads: Numbers, observed: Numbers, words: int) -> NDArray[n
     seen = observed >= 0
     if not seen.any():
         return np.full(words, -1)
-    pairs, counts = np.unique(np.stack([heads[seen], observed[seen]]), axis=1, return_counts=True)
-    table = np.full(words, np.bincount(observed[seen]).argmax())
+    frames = observed[seen].astype(np.int64)
+    width = 1 + frames.max()
+    # A number for each pair.
+    pairs, counts = np.unique(heads[seen] * width + frames, return_counts=True)
+    head, frame = np.divmod(pairs, width)
+    table = np.full(words, np.bincount(frames).argmax())
     # The last entry of a head is the one that stays: its most frequent frame.
-    order = np.lexsort((-pairs[1], counts))
-    table[pairs[0, order]] = pairs[1, order]
+    order = np.lexsort((-frame, counts))
+    table[head[order]] = frame[order]
     return table
 
 

@@ -23,7 +23,7 @@ from ssdvae.shapes import check_shape
 
 UNFINISHED = ".unfinished"
 
-SHARD = re.compile(r"part-\d+.*\.(jsonl|ndjson|jsonl\.gz|parquet)", re.IGNORECASE)
+SHARD = re.compile(r"part-\d+.*\.((jsonl|ndjson|csv|tsv)(\.gz)?|parquet)", re.IGNORECASE)
 """The names of shards, ours and those of other tools."""
 
 

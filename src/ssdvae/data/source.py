@@ -61,8 +61,13 @@ class Source:
     @property
     def paths(self) -> list[Path]:
         """Every file that is read; of a folder, its shards."""
-        given = [self.sources] if isinstance(self.sources, Path) else self.sources.values()
-        return [file for path in given for file in list_shards(path) or [path]]
+        return [file for path in self.given for file in list_shards(path) or [path]]
+
+    @property
+    def given(self) -> list[Path]:
+        """Files and folders, each once."""
+        named = [self.sources] if isinstance(self.sources, Path) else self.sources.values()
+        return list(dict.fromkeys(named))
 
     def path(self, split: Split) -> Path:
         """The file of a split; without one of its own, validation is a share of the training file."""

@@ -14,6 +14,7 @@ from ssdvae.data.readers import Skipped, known_format
 from ssdvae.data.readers.grouped import grouped
 from ssdvae.data.readers.jsonl import write_jsonl
 from ssdvae.data.readers.rows import column_names, has_rows
+from ssdvae.data.shards import list_shards
 from ssdvae.data.source import Source
 from ssdvae.errors import Malformed, UserError, shorten_text
 from ssdvae.files import stop_at_first_error
@@ -25,7 +26,7 @@ def asked_columns(settings: ColumnSettings, path: Path, format: str | None) -> C
     if path.is_dir():
         if not settings.named_columns:
             return None
-        raise UserError(f"{path} is a folder; a table whose columns are named is one file")
+        path = _first_of(path, format)
     choice = known_format(path, format)
     try:
         columns = columns_of(settings, log=choice == "xes")
@@ -36,6 +37,20 @@ def asked_columns(settings: ColumnSettings, path: Path, format: str | None) -> C
         flags = ", ".join(f"--{name}" for name in settings.named_columns)
         raise UserError(f"{path} has documents, not the rows of a table: leave out {flags}")
     return columns
+
+
+def _first_of(folder: Path, format: str | None) -> Path:
+    """The first shard of a table in many files, which are all of one kind."""
+    shards = list_shards(folder)
+    if not shards:
+        raise UserError(
+            f"{folder} is a folder without shards (part-00000.csv, …; or .tsv, .jsonl, .parquet)\n"
+            "a table whose columns are named is one file, or a folder of such"
+        )
+    formats = {known_format(shard, format): shard.name for shard in shards}
+    if len(formats) > 1:
+        raise UserError(f"{folder} has shards of different kinds: {', '.join(formats.values())}")
+    return shards[0]
 
 
 @dataclass(frozen=True)
@@ -66,7 +81,7 @@ def as_documents(source: Source, folder: Path, progress: Progress) -> Iterator[G
     try:
         files: dict[Path, Path] = {}
         skipped = {}
-        for path in dict.fromkeys([train, *source.paths]):
+        for path in dict.fromkeys([train, *source.given]):
             bad = Skipped()
             files[path] = folder / f"{len(files)}.jsonl"
             columns = _write(source, path, columns, files[path], bad, progress)
@@ -91,7 +106,7 @@ def _write(
 
     with grouped(
         path,
-        known_format(path, source.format),
+        known_format(_first_of(path, source.format) if path.is_dir() else path, source.format),
         columns,
         bad if source.skip_bad else stop_at_first_error,
         binned=frozenset(bins),

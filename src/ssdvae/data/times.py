@@ -63,11 +63,14 @@ class Clock:
     def __init__(self, unit: str = "line") -> None:
         self.unit = unit  # of the places that messages name
         self.kind = ""
-        self.place = 0
+        self.place = ""
         self.factor: float = 1
 
-    def read(self, value: Any, place: int) -> int:
-        """The time in a cell; ``Malformed`` where that is none, or of another kind than the first."""
+    def read(self, value: Any, place: int, of: str = "") -> int:
+        """The time in a cell; ``Malformed`` where that is none, or of another kind than the first.
+
+        ``of`` says of which file, where there are several.
+        """
         found = _parsed(value)
         if found is None:
             raise Malformed(f"the time {shorten(value)}" if value not in (None, "") else "no time", EXPECTED)
@@ -75,7 +78,7 @@ class Clock:
         if isinstance(found, datetime):
             kind = UNZONED if found.tzinfo is None else ZONED
         if not self.kind:
-            self.kind, self.place = kind, place
+            self.kind, self.place = kind, f"{place}{of}"
             if not isinstance(found, datetime):
                 self.factor = next((factor for most, factor in UNITS if abs(found) < most), 1e-3)
         if kind != self.kind:

@@ -131,10 +131,13 @@ def candidates(
 
     Those of a lexicon that were never seen come last.
     """
-    seen = torch.stack([heads, frames])
-    more = seen[:, :0] if lexicon is None else torch.unique(lexicon.T, dim=1)
-    pairs, index = torch.unique(torch.cat([seen, more], dim=1), dim=1, return_inverse=True)
-    counts = index[: len(heads)].bincount(minlength=pairs.shape[1]).float().clamp_min(UNSEEN)
+    listed = torch.empty(0, 2, dtype=torch.long) if lexicon is None else lexicon
+    # A number for each pair: finding the different columns of a matrix takes 200 bytes for each.
+    width = 1 + int(torch.cat([frames, listed[:, 1]]).max()) if len(frames) + len(listed) else 1
+    numbers = torch.cat([heads * width + frames, torch.unique(listed[:, 0] * width + listed[:, 1])])
+    different, index = torch.unique(numbers, return_inverse=True)
+    pairs = torch.stack([different // width, different % width])
+    counts = index[: len(heads)].bincount(minlength=len(different)).float().clamp_min(UNSEEN)
     order = counts.argsort(descending=True, stable=True)
     order = order[pairs[0, order].argsort(stable=True)]
     (head, frame), count = pairs[:, order], counts[order]

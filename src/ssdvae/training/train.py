@@ -291,13 +291,14 @@ class _Training:
             initialize_from_run(self.model, self.settings.init)
             return State(corpus=self.corpus.fingerprint)
         observed = self.first_observed
-        # Each event once, however many windows it is in.
-        events = self.corpus.split("train").first(self.settings.events)
+        # Each event once, however many windows it is in; and by itself, unless chains of them are looked at.
+        events, chains = self.corpus.split("train").first(self.settings.events), self.model.needs_relations
         heads, known = (
-            torch.from_numpy(events.padded(values, padding).astype(np.int64))
+            torch.from_numpy(found.astype(np.int64))
             for values, padding in ((events.tokens[..., 0], 0), (observed, -1))
+            for found in [events.padded(values, padding) if chains else values[events.in_order()][:, None]]
         )
-        relations = _relations(self.settings) if self.model.needs_relations else []
+        relations = _relations(self.settings) if chains else []
         lexicon = None
         if (path := self.settings.values().get("lexicon")) is not None:
             lexicon, found = _read_lexicon(path, self.corpus)

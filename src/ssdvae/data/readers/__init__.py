@@ -112,15 +112,18 @@ def read_documents(
 
     The first bad line raises, unless ``skip_bad`` is there to count them. A table or a log is read by its
     ``columns`` if they are known: those that somebody ``asked`` for, which must all be there, or those of the
-    table that a model was trained on.
+    table that a model was trained on. In the shards of a table that is asked for, a case may go on from one
+    to another; otherwise each is read by itself.
     """
     report = stop_at_first_error if skip_bad is None else skip_bad
     files = list_shards(Path(path)) or [Path(path)]
     choices = [known_format(file, format) for file in files]
+    if asked and columns is not None and has_rows(files[0], choices[0]):
+        return read_table(Path(path), choices[0], columns, report, asked)
 
     def read(file: Path, choice: str) -> Iterator[Document]:
         if columns is not None and has_rows(file, choice):
-            return read_table(file, choice, columns, report, asked)
+            return read_table(file, choice, columns, report)
         return READERS[choice](file, report, slots)
 
     return chain.from_iterable(map(read, files, choices))

@@ -17,9 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ssdvae.data.columns import Bins, Columns, number_of, quantile_edges, slot_name, word_of
+from ssdvae.data.columns import Bins, Columns, no_column, number_of, quantile_edges, slot_name, word_of
 from ssdvae.data.events import Document, Event
-from ssdvae.data.readers.rows import TABLES, Cells, table_rows
+from ssdvae.data.readers.rows import TABLES, Cells, column_names, table_rows
+from ssdvae.data.shards import list_shards
 from ssdvae.data.times import Clock, gap_word
 from ssdvae.errors import DataError, Malformed, UserError, shorten
 from ssdvae.files import Report
@@ -50,7 +51,7 @@ def grouped(
     folder: Path | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[Grouped]:
-    """The rows of a file, read and ready to be sorted.
+    """The rows of a file, or of all shards of a folder together, read and ready to be sorted.
 
     ``asked`` is whether somebody asked for these columns, or they are those of an older table. ``binned`` are
     the columns of numbers, and ``counts`` says of which cases their quantiles are taken. What does
@@ -61,11 +62,17 @@ def grouped(
         _translated(path, temporary),
         _database(Path(temporary)) as database,
     ):
-        found = Grouped(database, path, columns, binned | columns.bins.keys(), counts)
-        rows = table_rows(path, format, columns, report, asked)
+        found = Grouped(database, path, columns, binned | columns.bins.keys(), counts, TABLES[format])
+        files = list_shards(path) or [path]
+        # A line of JSON may leave out what it has not, and so may all lines of a shard.
+        anywhere = asked and format == "jsonl" and len(files) > 1
         with progress.task("reading rows") as advance:
-            for count in found.fill(rows, report, TABLES[format]):
-                advance(count)
+            for file in files:
+                rows = table_rows(file, format, columns, report, asked and not anywhere)
+                for count in found.fill(file, rows, report):
+                    advance(count)
+        if anywhere and (absent := found.empty()):
+            raise no_column(path, None, absent[0], column_names(files[0], format))
         yield found
 
 
@@ -105,7 +112,7 @@ def _translated(path: Path, folder: str) -> Iterator[None]:
 
 
 class Grouped:
-    """The rows of one file in a database."""
+    """The rows of a table in a database, one file after another. ``unit`` is what a place is called."""
 
     def __init__(
         self,
@@ -114,10 +121,13 @@ class Grouped:
         columns: Columns,
         binned: frozenset[str],
         counts: Callable[[str], bool],
+        unit: str,
     ) -> None:
         self.database, self.path, self.columns, self.binned = database, path, columns, binned
+        self.unit, self.clock, self.before = unit, Clock(unit), 0
         self.counts = lru_cache(2**12)(counts)
         slots = [(f"slot{place}", name) for place, name in enumerate((columns.head, *columns.arguments))]
+        self.names = {**dict(slots), **({} if columns.label is None else {"label": columns.label})}
         self.numbers = {name: column for column, name in slots if name in binned}
         kinds = {column: pa.float64() if name in binned else pa.string() for column, name in slots}
         known = {"number": pa.int64(), "case": pa.string(), "counted": pa.bool_(), "time": pa.int64()}
@@ -125,15 +135,16 @@ class Grouped:
         database.register("empty", self.schema.empty_table())
         database.execute("CREATE TABLE rows AS FROM empty")
 
-    def fill(self, rows: Iterator[tuple[int, Cells]], report: Report, unit: str) -> Iterator[int]:
-        """Put all rows in; yields how many at a time. Bad ones are told to ``report`` and passed over."""
-        parse = self._parser(unit)
+    def fill(self, file: Path, rows: Iterator[tuple[int, Cells]], report: Report) -> Iterator[int]:
+        """Put all rows of a file in; yields how many at a time. Bad ones are told to ``report``."""
+        parse = self._parser(file)
         waiting: list[tuple[Any, ...]] = []
+        number = 0
         for number, cells in rows:
             try:
-                waiting.append(parse(number, cells))
+                waiting.append((self.before + number, *parse(number, cells)))
             except Malformed as error:
-                report(DataError(self.path, number, error.found, error.expected, unit=unit))
+                report(DataError(file, number, error.found, error.expected, unit=self.unit))
             if len(waiting) == ROWS:
                 self._insert(waiting)
                 yield len(waiting)
@@ -141,6 +152,7 @@ class Grouped:
         if waiting:
             self._insert(waiting)
             yield len(waiting)
+        self.before += number
 
     def _insert(self, rows: list[tuple[Any, ...]]) -> None:
         values = zip(*rows, strict=True)
@@ -149,9 +161,10 @@ class Grouped:
         self.database.execute("INSERT INTO rows FROM waiting")
         self.database.unregister("waiting")
 
-    def _parser(self, unit: str) -> Callable[[int, Cells], tuple[Any, ...]]:
+    def _parser(self, file: Path) -> Callable[[int, Cells], tuple[Any, ...]]:
         """From the cells of a row to what is put in; ``Malformed`` for a bad row."""
-        columns, clock = self.columns, Clock(unit)
+        columns, clock = self.columns, self.clock
+        where = "" if file == self.path else f" of {file.name}"
         place = {name: number for number, name in enumerate(columns.read)}
         case_at, head_at = place[columns.case], place[columns.head]
         time_at = None if columns.time is None else place[columns.time]
@@ -168,12 +181,18 @@ class Grouped:
             head = word_of(cells[head_at], columns.head)
             if head is None:
                 raise Malformed(f"nothing under {columns.head!r}", "what happened, since it is the --head")
-            time = None if time_at is None else clock.read(cells[time_at], number)
+            time = None if time_at is None else clock.read(cells[time_at], number, where)
             arguments = [kind(cells[at], name) for at, kind, name in kinds]
             label = None if label_at is None else word_of(cells[label_at], columns.label or "")
-            return (number, case, self.counts(case), time, head, *arguments, label)
+            return (case, self.counts(case), time, head, *arguments, label)
 
         return parse
+
+    def empty(self) -> list[str]:
+        """The columns of which no row has anything."""
+        counts = ", ".join(f"count({column})" for column in self.names)
+        [found] = self.database.execute(f"SELECT {counts} FROM rows").fetchall()
+        return [name for name, count in zip(self.names.values(), found, strict=True) if not count]
 
     def edges(self, bins: Mapping[str, int]) -> dict[str, tuple[float, ...]]:
         """The edges of so many bins of each column, by quantiles of the rows that count."""
