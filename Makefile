@@ -36,7 +36,7 @@ check: .venv/installed-dev
 
 # Run the notebooks, and keep what they show.
 notebooks: .venv/installed-dev
-	$(BIN)/jupyter execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
+	PYTHONWARNINGS='ignore:IProgress not found' $(BIN)/jupyter execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
 
 # The documentation site, in docs/_build/html; a warning is an error.
 SPHINX = $(BIN)/python -m sphinx -q -W --keep-going

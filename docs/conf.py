@@ -33,6 +33,7 @@ myst_enable_extensions = ["colon_fence", "dollarmath"]
 napoleon_custom_sections = [("Settings", "params_style")]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # they are in the docstring, with a line each
+highlight_language = "text"  # of blocks that name none
 copybutton_prompt_text = r"\$ |>>> "
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = False

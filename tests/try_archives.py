@@ -12,8 +12,10 @@ import sys
 import tempfile
 import venv
 from pathlib import Path
+from zipfile import ZipFile
 
 HERE = Path(__file__).parent
+SOURCE = HERE.parent / "src"
 QUICK = ("test_imports.py", "laws", "config", "models/test_base.py", "system/test_commands.py")
 
 
@@ -21,6 +23,15 @@ def run(*words: str | Path, cwd: Path) -> None:
     # Nothing of the clone, nor of the environment that this was started in.
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     subprocess.run([str(word) for word in words], cwd=cwd, check=True, env={**clean, "OMP_NUM_THREADS": "1"})
+
+
+def check_files(wheel: Path) -> None:
+    """Everything of the package is in it: style sheets, texts and weights, too."""
+    with ZipFile(wheel) as packed:
+        found = {name for name in packed.namelist() if name.startswith("ssdvae/")}
+    files = (path for path in (SOURCE / "ssdvae").rglob("*") if path.is_file())
+    there = {path.relative_to(SOURCE).as_posix() for path in files if "__pycache__" not in path.parts}
+    assert found == there, found ^ there
 
 
 def try_archive(archive: Path) -> None:
@@ -35,6 +46,9 @@ def try_archive(archive: Path) -> None:
         )
         run(*pip, torch, cwd=folder)
         run(*pip, f"{archive}[dev]", cwd=folder)
+        # Other libraries find it by what the archive says of itself.
+        found = "import spacy; spacy.blank('en').add_pipe('ssdvae')"
+        run(folder / "env" / "bin" / "python", "-c", found, cwd=folder)
         shutil.copytree(HERE, folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(HERE.parent / "pyproject.toml", folder)  # the settings of pytest
         tests = [Path("tests") / quick for quick in QUICK]
@@ -47,12 +61,13 @@ def try_archive(archive: Path) -> None:
             *tests,
             cwd=folder,
         )
-    print(f"{archive.name}: installed and tested")
+    print(f"{archive.name}: installed and tested", flush=True)
 
 
 def main(folder: Path) -> None:
     archives = sorted(folder.resolve().glob("ssdvae-*"))
     assert {"".join(path.suffixes[-1:]) for path in archives} == {".whl", ".gz"}, archives
+    check_files(next(path for path in archives if path.suffix == ".whl"))
     for archive in archives:
         try_archive(archive)
 
