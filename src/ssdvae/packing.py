@@ -8,9 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ssdvae.answers.generate import generate
 from ssdvae.answers.usual import learn_typical
-from ssdvae.config import SPLITS, EvaluateSettings, PrepareSettings, Settings, TrainSettings
+from ssdvae.config import (
+    SPLITS,
+    EvaluateSettings,
+    GenerateSettings,
+    PrepareSettings,
+    Settings,
+    TrainSettings,
+)
 from ssdvae.data.corpus import Corpus
+from ssdvae.data.events import Document
+from ssdvae.data.readers import write_jsonl
 from ssdvae.errors import UserError
 from ssdvae.evaluation.measure import flat, measure
 from ssdvae.evaluation.tasks import TASKS
@@ -20,13 +30,16 @@ from ssdvae.measurements import Measurement
 from ssdvae.models.base import EventModel
 from ssdvae.models.card import LIMITS, Story
 from ssdvae.models.io import FILES
+from ssdvae.models.packaged import SCRIPTS
 from ssdvae.models.typical import TYPICAL
 from ssdvae.progress import SILENT, Progress
 from ssdvae.runs import Run, judged_by
 
 LICENSE = "LICENSE"
-PACKED = (*FILES, TYPICAL, "README.md", LICENSE)
+PACKED = (*FILES, TYPICAL, SCRIPTS, "README.md", LICENSE)
 """What a packed folder may have."""
+
+WRITTEN = GenerateSettings(scripts=400, events=8)
 
 
 @dataclass(frozen=True)
@@ -86,9 +99,17 @@ def pack(
         if licence is not None:
             with atomic_write(out / LICENSE) as path:
                 path.write_bytes(licence)
+    if model.decoder is not None:
+        write_jsonl(out / SCRIPTS, _written(model))
     model.half().save(out, found.scores, story)
     model.float()
     return found
+
+
+def _written(model: EventModel) -> Iterator[Document]:
+    """Scripts that the model thinks of by itself: what it is shown on where its corpus is not."""
+    for number, script in enumerate(generate(model, WRITTEN), start=1):
+        yield Document(f"script {number}", tuple(told.event for told in script.events))
 
 
 def _refuse_others(out: Path) -> None:

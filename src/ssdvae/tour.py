@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ssdvae.answers.embed import Similar, similar
+from ssdvae.answers.fill import Filled, fill_documents
 from ssdvae.answers.generate import Script, generate
+from ssdvae.answers.infer import InferredDocument, infer_documents
+from ssdvae.answers.next_events import Next, next_events
+from ssdvae.answers.score import ScoredDocument, score_documents
 from ssdvae.config import (
     EvaluateSettings,
     GenerateSettings,
@@ -21,7 +26,7 @@ from ssdvae.config import (
 from ssdvae.data.batches import collate
 from ssdvae.data.cloze import read_cloze
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.events import Document
+from ssdvae.data.events import HOLE, Document, Event
 from ssdvae.data.prepare import prepare, split_of, usable_events
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.evaluation.of_run import evaluate_run
@@ -29,6 +34,7 @@ from ssdvae.evaluation.scripts import by_world, generate_as_asked
 from ssdvae.extraction.demo import THRESHOLD, extract_example
 from ssdvae.files import atomic_write
 from ssdvae.models.base import EventModel
+from ssdvae.models.packaged import DEFAULT, default_model, packaged
 from ssdvae.progress import SILENT, Progress, track
 from ssdvae.records import to_json
 from ssdvae.report.page import write_report
@@ -73,6 +79,18 @@ five events of 144,013 documents. docs/results.md has the commands ("Four models
 
 
 @dataclass(frozen=True)
+class Asked:
+    """One question of each kind about a document, answered by the model that comes with the package."""
+
+    model: str
+    inferred: InferredDocument
+    scored: ScoredDocument
+    ahead: Next
+    filled: Filled  # the head of the last event was left out
+    similar: list[Similar]  # to an event that is not in it
+
+
+@dataclass(frozen=True)
 class Tour:
     """What the demo has made, and what is worth a look."""
 
@@ -85,6 +103,7 @@ class Tour:
     scripts: list[tuple[Script, float]]  # after the first events of these, with their exact log p
     extracted: Document | None  # events found in a short text; None without the package that reads it
     threshold: float = THRESHOLD  # frames of those events that are less probable are latent
+    asked: Asked | None = None  # what the model that comes with the package says of that text
 
 
 def take_tour(
@@ -126,8 +145,24 @@ def take_tour(
         curve=[record["ppl"] for record in run.curve()],
         documents=list(zip(truth[:SHOWN], _inferred(model, corpus, SHOWN), strict=True)),
         scripts=[_told(world, model, document) for document in truth[:SHOWN]],
-        extracted=extract_example(out / "text"),
+        extracted=(extracted := extract_example(out / "text")),
+        asked=None if extracted is None or packaged(DEFAULT) is None else ask(extracted),
     )
+
+
+LIKE = Event("sailed", "ship", "port")
+
+
+def ask(document: Document) -> Asked:
+    """Let the model that comes with the package read a document, and answer one question of each kind."""
+    model = EventModel.read(default_model())
+    *before, last = document.events
+    holed = Document(document.id, (*before, Event.of_words([HOLE, *last.padded(len(model.slots))[1:]])))
+    (inferred,) = infer_documents(model, [document])
+    (scored,) = score_documents(model, [document])
+    (ahead,) = next_events(model, [document], top=3)
+    (filled,) = fill_documents(model, [holed], top=3)
+    return Asked(DEFAULT, inferred, scored, ahead, filled, similar(model, [LIKE], [document], top=2))
 
 
 def _as_figures(best: dict[str, float]) -> dict[str, float]:

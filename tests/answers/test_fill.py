@@ -8,12 +8,12 @@ import math
 import pytest
 import torch
 
-from ssdvae.answers.fill import HOLE, fill_documents, missing_slots
+from ssdvae.answers.fill import fill_documents, missing_slots
 from ssdvae.answers.generate import generate
 from ssdvae.answers.next_events import next_events
 from ssdvae.answers.score import document_log_probs, kind_of
 from ssdvae.config import GenerateSettings
-from ssdvae.data.events import Document, Event
+from ssdvae.data.events import HOLE, Document, Event
 from ssdvae.models.inputs import to_batch
 from tests.toys import WORDS, named_documents, toy_documents, toy_model
 

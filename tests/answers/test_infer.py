@@ -15,7 +15,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ssdvae.answers.infer import LOOKED_AT, InferredDocument, infer_documents, unknown_words
+from ssdvae.answers.infer import LOOKED_AT, InferredDocument, infer_documents
+from ssdvae.answers.unknown import unknown_words
 from ssdvae.data.batches import Batch, collate
 from ssdvae.data.events import Document, Event, Origin, document_from_record, event_from_text
 from ssdvae.data.readers.typed import read_typed

@@ -57,7 +57,8 @@ class Served:
 
 @contextmanager
 def serving(folders: list[Path], documents: Path | None = None, **settings: Any) -> Iterator[Served]:
-    chosen = ExploreSettings(port=0, **settings)
+    # A machine that others use too has no known speed.
+    chosen = ExploreSettings(port=0, **{"seconds": 600.0, **settings})
     with bind(chosen) as listening:
         port = listening.getsockname()[1]
         models = explored([(folder, scoring_model(folder, False)) for folder in folders], documents, chosen)

@@ -70,6 +70,17 @@ def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]
     assert [s["log_prob"] for s in scripts] == pytest.approx([s.log_prob for s in written], abs=1e-4)
 
 
+def test_who_asks_about_strange_words_is_warned(served: Served) -> None:
+    strange = [["xyzzy plugh ann", "caught frobozz grue"]]
+    for operation in ("infer", "score", "next", "fill", "embed"):
+        assert "4 of 6 words" in served.ask(f"/api/{operation}", {"documents": strange}).json["warning"]
+        assert "warning" not in served.ask(f"/api/{operation}", {"documents": [EVENTS]}).json
+    assert "4 of 6" in served.ask("/api/generate", {"events": strange[0], "length": 1}).json["warning"]
+    for view in ("read", "next"):
+        assert "4 of 6 words" in served.ask(f"/{view}?{urlencode([('e', e) for e in strange[0]])}").text
+        assert "ssdvae train" not in served.ask(f"/{view}?{urlencode([('e', e) for e in EVENTS])}").text
+
+
 def test_many_at_once_get_what_they_would_get_alone(served: Served) -> None:
     bodies = [{"documents": [EVENTS[: 1 + n % 3]] * (1 + n % 2)} for n in range(50)]
     alone = [served.ask("/api/infer", body).json for body in bodies[:6]]
@@ -263,6 +274,21 @@ def test_documents_of_a_file_or_none(runs: list[Path], tmp_path: Path) -> None:
         assert found["found"] == 1
         # The second model infers no frames, which is said.
         assert "infers no frames" in named.ask("/documents?run=rnnlm").text
+
+
+def test_frames_of_a_file_and_of_scripts_where_there_are_no_documents(
+    runs: list[Path], tmp_path: Path
+) -> None:
+    file, packed = tmp_path / "named.jsonl", tmp_path / "packed"
+    file.write_text('{"id": "mine", "events": [{"verb": "tried", "subj": "zoe"}, {"verb": "jailed"}]}\n')
+    with serving(runs[:1], documents=file) as named:
+        assert "Trial" in named.ask("/frames?q=tried").text
+    ssdvae.pack(runs[0], packed, tasks="perplexity", bound_samples=1, progress=False)
+    with serving([packed]) as alone:
+        page = alone.ask("/frames").text
+        assert "the model wrote by itself" in page
+        assert "Trial" in page
+        assert "name some at the start" in alone.ask("/documents").text
 
 
 def test_the_command_says_what_is_wrong(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from ssdvae.answers.unknown import Familiarity
 from ssdvae.config import StreamSettings
 from ssdvae.data.readers import Skipped
 from ssdvae.data.stream import Chunk, Streamed, Task, document_files, found_document, stream
@@ -85,8 +86,9 @@ class _Answering:
         with _one_thread():
             answers = self.ask(self.model, documents)
             lines = tuple(to_json(answer.to_record(), ensure_ascii=False) for answer in answers)
-        events = sum(len(document.events) for document in documents)
-        return Chunk(len(tasks), lines, {"documents": len(lines), "events": events}, tuple(errors))
+        counts = {"documents": len(lines), "events": sum(len(document.events) for document in documents)}
+        counts |= Familiarity.of(self.model, documents).counts()
+        return Chunk(len(tasks), lines, counts, tuple(errors))
 
 
 @contextlib.contextmanager

@@ -24,12 +24,9 @@ from ssdvae.answers.score import Kind, document_log_probs, kind_of
 from ssdvae.answers.search import search
 from ssdvae.answers.table import Row, slot_columns
 from ssdvae.data.batches import Batch, in_order
-from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
+from ssdvae.data.events import HOLE, SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.models.base import EventModel
 from ssdvae.models.inputs import to_batch
-
-HOLE = "?"
-"""Stands where a word is wanted; as the head of an event without other words, the whole event is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +169,11 @@ def _fill(
             by_frame.append(beliefs.log_q[:, len(before)].double())
     log_share = torch.cat(log_p).log_softmax(0)
     order = log_share.argsort(descending=True, stable=True)
-    names = [[model.vocabulary.name(word) for word in candidates[row].tolist()] for row in order.tolist()]
+    given = event.padded(len(model.slots))  # also words that the model does not know
+    names = [
+        [model.vocabulary.name(word) if slot in wanted else given[slot] for slot, word in enumerate(words)]
+        for words in candidates[order].tolist()
+    ]
     fillings = tuple(
         Filling(Event.of_words(words), float(log_share[row].exp()), float(log_before[row].exp()))
         for words, row in zip(names[:top], order.tolist(), strict=False)

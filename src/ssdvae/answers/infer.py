@@ -10,8 +10,9 @@ from typing import Any
 from ssdvae.answers.beliefs import infer_frames
 from ssdvae.answers.ranked import Ranked, ranked_everywhere
 from ssdvae.answers.table import Row, slot_columns
+from ssdvae.answers.unknown import count_unknown
 from ssdvae.data.batches import Batch
-from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record, folded
+from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.models.base import Beliefs, EventModel
 from ssdvae.models.inputs import groups, to_batch
 
@@ -92,13 +93,6 @@ def as_given(event: Event, slots: Slots) -> dict[str, Any]:
     return {("gold" if name == "frame" else name): value for name, value in record.items()}
 
 
-def unknown_words(model: EventModel, events: Iterable[Event]) -> list[str]:
-    """The words of some events that the model does not know, each once."""
-    fold = model.vocabulary.lowercase
-    words = (word for event in events for word in (folded(event.words) if fold else event.words))
-    return [word for word in dict.fromkeys(words) if word not in model.vocabulary]
-
-
 def infer_documents(
     model: EventModel,
     documents: Iterable[Document],
@@ -158,11 +152,3 @@ def _documents(
             unknown[row],
             model.slots,
         )
-
-
-def count_unknown(model: EventModel, batch: Batch) -> list[int]:
-    """Words of each document that the model has never seen."""
-    counts: list[int] = (
-        ((batch.tokens == model.vocabulary.unknown) & batch.mask[..., None]).sum((1, 2)).tolist()
-    )
-    return counts

@@ -10,10 +10,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ssdvae.answers.infer import count_unknown
 from ssdvae.answers.ranked import Candidate, Ranked, ranked
 from ssdvae.answers.search import Found, documents_at_once, search
 from ssdvae.answers.table import Row, slot_columns
+from ssdvae.answers.unknown import count_unknown
 from ssdvae.data.batches import Batch, Noise, generator
 from ssdvae.data.events import MISSING, SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError

@@ -22,9 +22,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ssdvae.answers.infer import as_given, count_unknown
+from ssdvae.answers.infer import as_given
 from ssdvae.answers.ranked import Ranked, ranked_everywhere
 from ssdvae.answers.table import Row, slot_columns
+from ssdvae.answers.unknown import count_unknown
 from ssdvae.data.batches import Batch, Noise, collate, generator, within_bounds
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Document, Event, Slots

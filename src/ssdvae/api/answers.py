@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ssdvae.answers.files import answer_files
-from ssdvae.answers.fill import HOLE
 from ssdvae.answers.table import TABLES, Answer, answer_file, write_answers
+from ssdvae.answers.unknown import Familiarity
 from ssdvae.api.given import Documents, given_documents, said
 from ssdvae.api.signatures import AnyPath
 from ssdvae.api.training import as_model, folder_of
 from ssdvae.config import StreamSettings
+from ssdvae.data.events import HOLE
 from ssdvae.data.readers import Skipped
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
@@ -77,6 +78,7 @@ class Answers(Iterator[Found], Generic[Found]):
         )
         if self.skipped is not None:
             log.info(str(self.skipped))
+        Familiarity.counted(done.counts).warn()
         return done.counts["documents"]
 
 

@@ -172,7 +172,7 @@ def similar(
     skipped = Skipped() if skip_bad else None
     shown = resolve(progress) if isinstance(among, str | Path) else SILENT
     read = said(track(shown, given_documents(among, format, skipped, model), "reading"), skipped)
-    return embedding.similar(model, given_events(events, model.slots), read, chosen.top, chosen.batch)
+    return embedding.similar(model, given_events(events, model), read, chosen.top, chosen.batch)
 
 
 @with_settings(StreamSettings)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ssdvae.answers.fill import with_holes
+from ssdvae.answers.unknown import Familiarity, warned
 from ssdvae.api.signatures import AnyPath
 from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
 from ssdvae.data.readers import Skipped, read_documents
@@ -24,19 +25,33 @@ Documents = AnyPath | IO[str] | IO[bytes] | AnyDocument | Iterable[AnyDocument]
 """A file, an open file of typed events, one document, or some of them."""
 
 
-def given_events(given: AnyEvent | Sequence[AnyEvent], slots: Slots) -> list[Event]:
-    """One event or several."""
+def given_events(
+    given: AnyEvent | Sequence[AnyEvent], model: EventModel, *, warn: bool = True
+) -> list[Event]:
+    """One event or several; if most of their words are unknown to the model, a warning says so."""
     some = [given] if isinstance(given, str | Event | Mapping) else given
     try:
-        return [to_event(event, slots) for event in some]
+        events = [to_event(event, model.slots) for event in some]
     except Malformed as error:
         raise UserError(f"a seed event: {error}") from error
+    if warn:
+        Familiarity.of(model, [Document("", tuple(events))]).warn()
+    return events
 
 
 def given_documents(
     given: Documents, format: str | None, skipped: Skipped | None, model: EventModel, hole: str | None = None
 ) -> Iterator[Document]:
-    """Documents one after another; ``null`` among their events is an error, or ``hole`` stands for it."""
+    """Documents one after another; ``null`` among their events is an error, or ``hole`` stands for it.
+
+    If most of their words are unknown to the model, a warning says so.
+    """
+    return warned(model, _read(given, format, skipped, model, hole))
+
+
+def _read(
+    given: Documents, format: str | None, skipped: Skipped | None, model: EventModel, hole: str | None
+) -> Iterator[Document]:
     if isinstance(given, str | Path):
         if hole is not None:
             report = stop_at_first_error if skipped is None else skipped

@@ -11,6 +11,7 @@ from ssdvae.analysis import explain as explaining
 from ssdvae.analysis import swap as swapping
 from ssdvae.answers import generate as generation
 from ssdvae.answers import infer as inference
+from ssdvae.answers import unknown
 from ssdvae.api.answers import Answers
 from ssdvae.api.asking import scoring_model
 from ssdvae.api.data import paths
@@ -147,9 +148,8 @@ def generate(
     """
     chosen = GenerateSettings.exactly(settings)
     model = as_model(run)
-    return generation.generate(
-        model, chosen, seed_events=given_events(seed_events, model.slots), frames=frames
-    )
+    seed = given_events(seed_events, model)
+    return generation.generate(model, chosen, seed_events=seed, frames=frames)
 
 
 def unknown_words(run: EventModel | AnyPath | None, events: AnyEvent | Sequence[AnyEvent]) -> list[str]:
@@ -158,7 +158,7 @@ def unknown_words(run: EventModel | AnyPath | None, events: AnyEvent | Sequence[
     >>> ssdvae.unknown_words("runs/first", ["arrested police xyzzy"])
     """
     model = as_model(run)
-    return inference.unknown_words(model, given_events(events, model.slots))
+    return unknown.unknown_words(model, given_events(events, model, warn=False))
 
 
 @with_settings(ReportSettings)

@@ -30,12 +30,18 @@ class _Question:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Sequence[Any]]
 
-    def settle(self, how: Callable[[asyncio.Future[Sequence[Any]]], None]) -> None:
+    def answer(self, found: Sequence[Any]) -> None:
+        self._settle(lambda: self.future.set_result(found))
+
+    def fail(self, error: Exception) -> None:
+        self._settle(lambda: self.future.set_exception(error))
+
+    def _settle(self, how: Callable[[], None]) -> None:
         """From the thread: tell whoever waits, if anybody still does."""
 
         def tell() -> None:
             if not self.future.done():
-                how(self.future)
+                how()
 
         try:
             self.loop.call_soon_threadsafe(tell)
@@ -113,13 +119,12 @@ class Batcher:
                 for question in together:
                     self._settle([question])
             else:
-                together[0].settle(lambda future, error=error: future.set_exception(error))  # type: ignore[misc]
+                together[0].fail(error)
         except Exception as error:  # the thread must live: the server answers 500, and logs it
             for question in together:
-                question.settle(lambda future, error=error: future.set_exception(error))  # type: ignore[misc]
+                question.fail(error)
         else:
             done = 0
             for question in together:
-                mine = answers[done : done + len(question.items)]
-                question.settle(lambda future, mine=mine: future.set_result(mine))  # type: ignore[misc]
+                question.answer(answers[done : done + len(question.items)])
                 done += len(question.items)

@@ -16,9 +16,11 @@ from ssdvae.answers.next_events import Next, next_events
 from ssdvae.answers.score import ScoredDocument, score_documents
 from ssdvae.app.batcher import Batcher
 from ssdvae.app.library import Library
-from ssdvae.config import ExploreSettings, GenerateSettings
+from ssdvae.config import ExploreSettings, ExtractSettings, GenerateSettings
 from ssdvae.data.events import Document, Event
 from ssdvae.errors import UserError
+from ssdvae.extraction.parsed import to_document
+from ssdvae.extraction.readers.text import parse_text
 from ssdvae.models.base import EventModel
 
 BEAM, SAMPLES = 40, 10
@@ -89,6 +91,11 @@ class Explorer:
         (scripts,) = await self._ask(of, _generate, [continuation], settings)
         return scripts  # type: ignore[no-any-return]  # what _generate gives for one continuation
 
+    async def extract(self, of: Explored, text: str) -> Sequence[Event]:
+        """The events of a text."""
+        (document,) = await self._ask(of, _extract, [text], self.settings.spacy_model)
+        return document.events  # type: ignore[no-any-return]  # what _extract gives for one text
+
     async def library(self, of: Explored) -> Library:
         """The documents of a model, read; the first who asks waits for it."""
         await self._ask(of, _read_library, [None])
@@ -148,6 +155,11 @@ def _embed(of: Explored, documents: Sequence[Document]) -> Sequence[Embedded]:
 
 def _generate(of: Explored, items: Sequence[Continuation], settings: GenerateSettings) -> Sequence[Any]:
     return [generate(of.model, settings, seed_events=c.events, frames=c.frames) for c in items]
+
+
+def _extract(of: Explored, texts: Sequence[str], spacy_model: str) -> Sequence[Document]:
+    settings = ExtractSettings(spacy_model=spacy_model)
+    return [to_document(parse_text("text", text, settings), settings) for text in texts]
 
 
 def _read_library(of: Explored, items: Sequence[None]) -> Sequence[None]:

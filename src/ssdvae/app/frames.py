@@ -32,9 +32,9 @@ async def frames(explorer: Explorer, state: State) -> str:
             content = join(
                 [
                     content,
-                    tag("h2", f"In documents ({len(occurs):,})"),
+                    tag("h2", f"In {'documents' if library.name else 'scripts'} ({len(occurs):,})"),
                     *map(reading, occurs[:SHOWN]),
-                    tag("p", tag("a", "All of them", href=more)) if occurs else None,
+                    tag("p", tag("a", "All of them", href=more)) if occurs and library.name else None,
                 ]
             )
         else:
@@ -60,6 +60,7 @@ async def frames(explorer: Explorer, state: State) -> str:
                 aria_label="Which frame",
             ),
             problem_part(error),
+            tag("p", f"From {of.library.source}.", class_="note"),
             part("found", content),
         ],
     )

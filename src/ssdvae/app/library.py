@@ -19,6 +19,7 @@ from ssdvae.data.named import to_documents
 from ssdvae.data.readers import read_documents
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
+from ssdvae.models.inputs import to_numbers
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,21 @@ class Filter:
 
 
 class Library:
-    """Documents of a corpus, or of a file that was named at the start; or none."""
+    """Documents of a corpus, or of a file that was named at the start; or none.
+
+    Where there are none, frames are still shown in ``scripts`` that the model wrote, if there are some.
+    """
 
     def __init__(
-        self, model: EventModel, settings: ExploreSettings, corpus: Corpus | None, file: Path | None = None
+        self,
+        model: EventModel,
+        settings: ExploreSettings,
+        corpus: Corpus | None,
+        file: Path | None = None,
+        scripts: Path | None = None,
     ) -> None:
         self.model, self.settings, self.corpus, self.file = model, settings, corpus, file
+        self.scripts = scripts
         self.nats: list[float] | None = None  # of an event of each document, once they are known
 
     @property
@@ -51,6 +61,11 @@ class Library:
         if self.file is not None:
             return self.file.name
         return None if self.corpus is None else f"{self.corpus.folder.name}, {self.settings.split}"
+
+    @property
+    def source(self) -> str:
+        """Where it is from what is shown of frames."""
+        return self.name or "scripts that the model wrote by itself: no documents were named at the start"
 
     def read(self) -> None:
         """Read them, and look at the frames: in the thread of the model."""
@@ -62,21 +77,24 @@ class Library:
 
     @cached_property
     def explanation(self) -> Explanation | None:
-        """What the model makes of a corpus; None without one, or in a model without frames."""
-        if self.corpus is None or not self.model.infers_frames:
+        """What the model makes of them; None without any, or in a model without frames."""
+        if not self.model.infers_frames:
             return None
-        split = self.corpus.split(self.settings.split).first(self.model.reading.measured)
-        return explain(self.model, split.take(np.arange(len(split))[: self.settings.sample]))
+        if self.corpus is not None:
+            split = self.corpus.split(self.settings.split).first(self.model.reading.measured)
+            return explain(self.model, split.take(np.arange(len(split))[: self.settings.sample]))
+        read = [Document(d.id, tuple(e.event for e in d.events)) for d in self.documents if d.events]
+        return explain(self.model, to_numbers(self.model, read)) if read else None
 
     def _given(self) -> Iterator[Document]:
         if not self.model.infers_frames:
             raise UserError(
                 f"{self.model.config.model} infers no frames: there is nothing to show of documents"
             )
-        if self.file is not None:
-            return islice(read_documents(self.file, slots=self.model.slots), self.settings.sample)
         if self.corpus is None:
-            return iter(())
+            file = self.file or self.scripts
+            found = iter(()) if file is None else read_documents(file, slots=self.model.slots)
+            return islice(found, self.settings.sample)
         split = self.corpus.split(self.settings.split)
         return iter(to_documents(self.corpus, split.take(np.arange(len(split))[: self.settings.sample])))
 

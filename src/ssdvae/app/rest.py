@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Response
 
-from ssdvae.app.explorer import Continuation, Explorer
+from ssdvae.answers.unknown import Familiarity
+from ssdvae.app.explorer import Continuation, Explored, Explorer
 from ssdvae.app.library import Filter
 from ssdvae.app.wire import Documents, FillRequest, GenerateRequest, InferRequest, Limits, NextRequest
 from ssdvae.config import GenerateSettings
+from ssdvae.data.events import Document
 from ssdvae.errors import UserError
 from ssdvae.records import to_json
 from ssdvae.report.frames import neighbours
+
+Question = Callable[[Explored, list[Document]], Awaitable[Sequence[Any]]]
+"""Something that can be asked of a model about documents."""
 
 
 def answer(value: Any) -> Response:
     """JSON, written once: FastAPI would look at every number again."""
     return Response(to_json(value, ensure_ascii=False), media_type="application/json")
+
+
+def warning(of: Explored, documents: Sequence[Document]) -> dict[str, Any]:
+    """What to say of documents of which a model knows few words."""
+    said = Familiarity.of(of.model, documents).warning
+    return {} if said is None else {"warning": said}
 
 
 def routes(explorer: Explorer, limits: Limits) -> APIRouter:
@@ -40,40 +52,37 @@ def routes(explorer: Explorer, limits: Limits) -> APIRouter:
             ]
         )
 
+    async def answered(asked: Documents, ask: Question, holes: bool = False) -> Response:
+        """What a model says of documents, one by one; and a warning, if it knows few of their words."""
+        of = explorer.find(asked.run)
+        documents = limits.documents(asked.documents, of.model.slots, holes)
+        found = [one.to_record() for one in await ask(of, documents)]
+        return answer({"documents": found} | warning(of, documents))
+
     @api.post("/infer", summary="The frame of each event, with its probability")
     async def infer(asked: InferRequest) -> Response:
-        of = explorer.find(asked.run)
-        documents = limits.documents(asked.documents, of.model.slots)
-        found = await explorer.infer(
-            of, documents, top=asked.top, attention=asked.attention, observe=asked.observe_frames
-        )
-        return answer({"documents": [document.to_record() for document in found]})
+        def ask(of: Explored, some: list[Document]) -> Awaitable[Sequence[Any]]:
+            return explorer.infer(
+                of, some, top=asked.top, attention=asked.attention, observe=asked.observe_frames
+            )
+
+        return await answered(asked, ask)
 
     @api.post("/score", summary="How surprising every event and word is, given what came before")
     async def score(asked: Documents) -> Response:
-        of = explorer.find(asked.run)
-        found = await explorer.score(of, limits.documents(asked.documents, of.model.slots))
-        return answer({"documents": [document.to_record() for document in found]})
+        return await answered(asked, explorer.score)
 
     @api.post("/next", summary="What comes after some events: frames, heads and whole events")
     async def next_events(asked: NextRequest) -> Response:
-        of = explorer.find(asked.run)
-        documents = limits.documents(asked.documents, of.model.slots)
-        found = await explorer.next(of, documents, asked.given, asked.top)
-        return answer({"documents": [one.to_record() for one in found]})
+        return await answered(asked, lambda of, some: explorer.next(of, some, asked.given, asked.top))
 
     @api.post("/fill", summary="What is missing, from what comes before and after it")
     async def fill(asked: FillRequest) -> Response:
-        of = explorer.find(asked.run)
-        documents = limits.documents(asked.documents, of.model.slots, holes=True)
-        found = await explorer.fill(of, documents, asked.top)
-        return answer({"documents": [one.to_record() for one in found]})
+        return await answered(asked, lambda of, some: explorer.fill(of, some, asked.top), holes=True)
 
     @api.post("/embed", summary="A vector for each document, and for each of its events")
     async def embed(asked: Documents) -> Response:
-        of = explorer.find(asked.run)
-        found = await explorer.embed(of, limits.documents(asked.documents, of.model.slots))
-        return answer({"documents": [one.to_record() for one in found]})
+        return await answered(asked, explorer.embed)
 
     @api.post("/generate", summary="Scripts that begin with some events")
     async def generate(asked: GenerateRequest) -> Response:
@@ -81,7 +90,8 @@ def routes(explorer: Explorer, limits: Limits) -> APIRouter:
         goal = Continuation(limits.events(asked.events, of.model.slots), tuple(asked.frames))
         settings = GenerateSettings(events=asked.length, scripts=asked.scripts, seed=asked.seed)
         scripts = await explorer.generate(of, goal, settings)
-        return answer({"scripts": [script.to_record() for script in scripts]})
+        found = {"scripts": [script.to_record() for script in scripts]}
+        return answer(found | warning(of, [Document("seed", goal.events)]))
 
     @api.get("/frames/{frame}", summary="What comes before and after a frame, with shares")
     async def frame(frame: str, run: str | None = None, top: int = 10) -> Response:

@@ -31,6 +31,7 @@ from ssdvae.config import LOCAL, ExploreSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
+from ssdvae.models.packaged import SCRIPTS
 from ssdvae.report.page import asset, style
 from ssdvae.report.runs import short_names
 from ssdvae.runs import Run
@@ -47,7 +48,8 @@ ASSETS = {
 }
 """All files that can be asked for."""
 
-View = Callable[[State], Awaitable[str]]
+View = Callable[[State], Awaitable[str | Response]]
+"""A page, or the way to another."""
 
 
 def explored(
@@ -63,7 +65,8 @@ def explored(
             corpus.check_names(model.vocabulary, model.frames, model.slots)
         elif documents is None:
             corpus = _own_corpus(folder, model)
-        found.append(Explored(name, model, Library(model, settings, corpus, file)))
+        scripts = folder / SCRIPTS if (folder / SCRIPTS).is_file() else None
+        found.append(Explored(name, model, Library(model, settings, corpus, file, scripts)))
     return found
 
 
@@ -134,14 +137,15 @@ def create_app(explorer: Explorer, port: int) -> ASGIApp:
         "docs": docs,
     }
     for name, view in shown.items():
-        app.get(f"/{name}", include_in_schema=False, response_class=HTMLResponse)(_page(view))
+        route = app.get(f"/{name}", include_in_schema=False, response_class=HTMLResponse, response_model=None)
+        route(_page(view))
     names = {f"[{name}]" if ":" in name else name for name in (*LOCAL, settings.host)}
     hosts = frozenset(f"{name}:{port}" for name in names) | (names if port == 80 else frozenset())
     return Guard(app, hosts, settings.token, settings.max_bytes)
 
 
-def _page(view: View) -> Callable[[Request], Awaitable[str]]:
-    async def page(request: Request) -> str:
+def _page(view: View) -> Callable[[Request], Awaitable[str | Response]]:
+    async def page(request: Request) -> str | Response:
         return await view(State.of(request.query_params.multi_items()))
 
     return page

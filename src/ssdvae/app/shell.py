@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from ssdvae import __version__
+from ssdvae.answers.unknown import Familiarity
 from ssdvae.app.explorer import Explored, Explorer
+from ssdvae.data.events import Document, Event
 from ssdvae.report.html import Html, join, tag
 
 VIEWS = {
@@ -124,6 +126,12 @@ def part(id: str, *children: str | None, **attributes: object) -> Html:
 
 def problem_part(error: str | None) -> Html:
     return part("problem", tag("p", error, class_="problem", role="alert") if error else None)
+
+
+def unfamiliar(of: Explored, events: Sequence[Event]) -> Html | None:
+    """A warning, if most words of some events are unknown to the model."""
+    warning = Familiarity.of(of.model, [Document("", tuple(events))]).warning
+    return tag("p", warning, class_="problem", role="status") if warning else None
 
 
 def editor(state: State, of: Explored, answers: Sequence[Html | None]) -> Html:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from starlette.responses import RedirectResponse, Response
+
 from ssdvae.answers.generate import Script
 from ssdvae.answers.infer import InferredDocument
 from ssdvae.answers.next_events import FRAME, Next
@@ -20,7 +22,9 @@ from ssdvae.app.shell import (
     part,
     problem_part,
     shell,
+    unfamiliar,
 )
+from ssdvae.app.text import events_of_text, text_form
 from ssdvae.app.wire import Limits
 from ssdvae.config import GenerateSettings
 from ssdvae.data.events import MISSING, Document, Event, Slots, event_to_record
@@ -38,10 +42,15 @@ def typed(event: Event) -> str:
     return " ".join("-" if word == MISSING else word for word in event.words)
 
 
-async def read(explorer: Explorer, limits: Limits, state: State) -> str:
+async def read(explorer: Explorer, limits: Limits, state: State) -> str | Response:
     of = explorer.find(state.run)
+    events: tuple[Event, ...] = ()
     error, found, scored = None, None, None
     try:
+        if text := state.rest.get("text", "").strip():
+            found_there = await events_of_text(explorer, limits, of, text)
+            parts = (("e", typed(event)) for event in found_there)
+            return RedirectResponse(address("read", ("run", state.run), *parts), 303)
         events = limits.typed((line.text for line in state.given), of.model.slots)
         told = [line.frame.strip() for line in state.given]
         for name in filter(None, told):
@@ -71,12 +80,13 @@ async def read(explorer: Explorer, limits: Limits, state: State) -> str:
                 choose_model(explorer, of),
                 problem_part(error),
                 editor(state, of, _beliefs(state, found, scored)),
-                part("summary", _summary(found)),
+                part("summary", unfamiliar(of, events), _summary(found)),
                 tag("p", tag("button", "Read"), " ", _onward(state), class_="actions"),
                 action="/read",
                 data_live=True,
                 aria_label="Events to read",
             ),
+            text_form(explorer, of, state),
         ],
     )
 
@@ -191,7 +201,7 @@ async def next_event(explorer: Explorer, limits: Limits, state: State) -> str:
                     tag("button", "Suggest"),
                     class_="actions",
                 ),
-                part("suggestions", _suggestions(state, pin, head, ahead)),
+                part("suggestions", unfamiliar(of, events), _suggestions(state, pin, head, ahead)),
                 action="/next",
                 data_live=True,
                 aria_label="The script so far",

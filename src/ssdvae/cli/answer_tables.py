@@ -23,7 +23,7 @@ def chance(p: float) -> str:
 def next_tables(answer: Next) -> Iterator[TableText]:
     told = " and ".join(f"{name} {value}" for name, value in answer.given.items())
     given = f", given {told} ({chance(answer.given_probability or 0)})" if told else ""
-    after = "at the start" if not answer.read else f"after {answer.read} events"
+    after = f"after {answer.read} event{'s' if answer.read > 1 else ''}" if answer.read else "at the start"
     title = f"{answer.id}: {after}{given} – {answer.note}"
     head, rows = ["", *(["next frame", ""] if answer.frames else []), "next head", ""], []
     for place in range(max(len(answer.frames), len(answer.heads))):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
+from rich.console import Console
 
 from ssdvae import api
 from ssdvae.cli.command import Command
@@ -18,7 +19,7 @@ from ssdvae.cli.parser import Parser
 if TYPE_CHECKING:
     from ssdvae.answers.generate import Script
     from ssdvae.data.events import Document
-    from ssdvae.tour import Tour
+    from ssdvae.tour import Asked, Tour
 
 
 def demo_flags(parser: Parser, argv: Sequence[str]) -> None:
@@ -54,8 +55,43 @@ def show_tour(tour: Tour) -> None:
             f"Frames below {tour.threshold} or of unknown verbs are latent: the model infers them. "
             f"The events are in {tour.folder / 'text' / 'ferry.jsonl'}.\n"
         )
+    if tour.asked is not None:
+        show_asked(tour.asked, out)
     out.print(f"Everything is in {tour.folder}: scores.json, the corpus, and the run ({tour.run.folder}).")
     out.print(f"Open {tour.page} in a browser to see it all: {tour.page.resolve().as_uri()}", soft_wrap=True)
+
+
+def show_asked(asked: Asked, out: Console) -> None:
+    """What a model that has read other texts makes of this one: a table, and an answer a line."""
+    head = ["event", "frame", "more surprising than"]
+    rows = [
+        [
+            str(read.event),
+            f"{read.frame} ({read.probability:.2f})",
+            f"{scored.percentile or 0:.0f}% of events",
+        ]
+        for read, scored in zip(asked.inferred.events, asked.scored.events, strict=True)
+    ]
+    show(
+        [(f"The same text, read by {asked.model}, which comes with the package", head, rows)], out, plain=True
+    )
+    (hole,) = asked.filled.holes
+    *_, blank = asked.filled.events
+    answers = {
+        "next": ("what follows?", [(c.name, f"{c.probability:.1%}") for c in asked.ahead.heads]),
+        "fill": (
+            f"_ {' '.join(blank.words[1:])}",
+            [(f.event.head, f"{f.probability:.1%}") for f in hole.fillings],
+        ),
+        "similar": (
+            str(asked.similar[0].asked),
+            [(str(s.event), f"{s.similarity:.2f}") for s in asked.similar],
+        ),
+    }
+    for command, (question, found) in answers.items():
+        told = ", ".join(f"{what} ({number})" for what, number in found)
+        out.print(f"  {command:9}{question:22}{told}")
+    out.print('\nAsk it yourself: ssdvae next "arrested police suspect in", or ssdvae explore.\n')
 
 
 def _scores(scores: dict[str, Any]) -> TableText:

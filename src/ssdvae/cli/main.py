@@ -43,6 +43,7 @@ def usage() -> str:
         "",
         "examples:",
         "  ssdvae demo",
+        '  ssdvae next "arrested police suspect in"',
         "  ssdvae train --help",
     ]
     return "\n".join(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ssdvae.config.data import Split
+from ssdvae.config.data import ExtractSettings, Split
 from ssdvae.config.settings import Settings, setting
 from ssdvae.errors import UserError
 
@@ -134,6 +134,9 @@ class ExploreSettings(Settings):
     open: bool = setting(True, "open the browser", topic="server")
     split: Split = setting("valid", "which split of a corpus is shown", topic="documents")
     sample: int = setting(1_000, "documents to show, at most", at_least=1, topic="documents")
+    spacy_model: str = setting(
+        ExtractSettings.spacy_model, "spaCy model for texts that are typed, or its folder", topic="documents"
+    )
     max_bytes: int = setting(1_000_000, "bytes of a request, at most", at_least=1_000)
     max_events: int = setting(2_000, "events of a request, at most", at_least=1)
     seconds: float = setting(30.0, "seconds that a request may take", above=0)

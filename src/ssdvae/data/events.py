@@ -12,6 +12,7 @@ from ssdvae.config.slots import SLOTS, Slots
 from ssdvae.errors import Malformed, shorten
 
 __all__ = [
+    "HOLE",
     "MISSING",
     "SLOTS",
     "AnyDocument",
@@ -33,6 +34,9 @@ __all__ = [
 
 MISSING = "None"
 """The word that stands in an empty slot."""
+
+HOLE = "?"
+"""Stands where a word is wanted; as the head of an event without other words, the whole event is."""
 
 EXTRAS = frozenset({"probability", "lemma", "origin"})
 """What else than its words and its frame may be known of an event."""

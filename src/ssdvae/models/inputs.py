@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+import numpy as np
+import pyarrow as pa
 import torch
 
 from ssdvae.data.batches import EVENTS, Batch
+from ssdvae.data.documents import Documents
 from ssdvae.data.events import Document, folded
 from ssdvae.models.base import EventModel
+
+SPLIT = 200
+"""Documents that are numbered at once."""
 
 
 def to_batch(
@@ -37,6 +43,17 @@ def to_batch(
     mask = torch.arange(longest) < torch.tensor([[len(document.events)] for document in documents])
     observed = frames if observe_frames else torch.full_like(frames, -1)
     return Batch(tokens, frames, observed, mask).to(model.device)
+
+
+def to_numbers(model: EventModel, documents: Iterable[Document]) -> Documents:
+    """The same as a split of a corpus has them; documents without events are left out."""
+    parts = []
+    for group in groups((document for document in documents if document.events), SPLIT):
+        batch = to_batch(model, group)
+        ids = pa.chunked_array([[document.id for document in group]], pa.string())
+        numbers = (batch.tokens, batch.frames, batch.mask.sum(1))
+        parts.append(Documents.of_padded(ids, *(part.cpu().numpy().astype(np.int32) for part in numbers)))
+    return Documents.joined(parts)
 
 
 def groups(documents: Iterable[Document], batch: int) -> Iterator[list[Document]]:

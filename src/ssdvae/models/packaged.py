@@ -12,6 +12,9 @@ FOLDER = Path(__file__).parents[1] / "pretrained"
 DEFAULT = "wiki-en"
 """The model that answers where none is named."""
 
+SCRIPTS = "scripts.jsonl"
+"""A file beside the weights: scripts that the model wrote by itself, to look at where its corpus is not."""
+
 
 def packaged(name: str) -> Path | None:
     """The folder of the model of this name; None if the package has none."""

@@ -6,6 +6,7 @@ The model is a setting. It may be any that spaCy can load and that parses depend
 from __future__ import annotations
 
 import html
+import importlib.util
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -146,6 +147,13 @@ def _load(name: str) -> Any:
             "choose another with --spacy-model, such as en_core_web_sm"
         )
     return parser
+
+
+def parser_is_there(name: str) -> bool:
+    """Whether spaCy and one of its models are installed, or in a folder; found out without importing it."""
+    if importlib.util.find_spec("spacy") is None:
+        return False
+    return Path(name).is_dir() or (name.isidentifier() and importlib.util.find_spec(name) is not None)
 
 
 def load_parser(settings: ExtractSettings) -> Any:
