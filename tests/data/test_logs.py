@@ -183,6 +183,25 @@ def test_a_bad_row_of_a_shard_is_told_with_its_file(tmp_path: Path) -> None:
         asked_columns(named, tmp_path, None)
 
 
+def test_parquet_that_ends_before_its_last_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As its library reads some damaged files."""
+    row = {
+        "ticket": "a",
+        "when": "2024-01-01",
+        "action": "opened",
+        "agent": "b",
+        "product": "c",
+        "stage": "d",
+    }
+    content = parquet_bytes([row, row])
+    assert len(read("a.parquet", content)) == 1
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda *_, **__: iter(()))
+    with pytest.raises(
+        DataError, match=r"a\.parquet: found data that cannot be read \(0 rows where it says 2\)"
+    ):
+        read("a.parquet", content)
+
+
 def test_a_corpus_of_a_table_in_shards(tmp_path: Path) -> None:
     """Is that of the table in one file: bins and splits are by the whole."""
     rows = [

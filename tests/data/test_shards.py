@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +119,34 @@ def test_a_shard_killed_between_its_writing_and_its_note_is_made_again(
             extract([source], tmp_path / "out", THREE)
     done = extract([source], tmp_path / "out", THREE)
     assert done.resumed == 0
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_a_process_killed_in_the_middle_of_a_shard(source: Path, tmp_path: Path) -> None:
+    """By the system, with half of the shard written: the same command makes it again, and what came after."""
+    extract([source], tmp_path / "whole", THREE)
+    script = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from ssdvae.data import shards\n"
+        "from tests.data.test_shards import THREE, extract\n"
+        "source, out, extend = Path(sys.argv[1]), Path(sys.argv[2]), shards._Lines.extend\n"
+        "def killed(lines, some):\n"
+        "    extend(lines, some)\n"
+        "    if (out / 'part-00001.jsonl.gz').exists():\n"
+        "        lines.file.flush()\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "shards._Lines.extend = killed\n"
+        "extract([source], out, THREE)\n"
+    )
+    command = [sys.executable, "-c", script, str(source), str(tmp_path / "out")]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert [p.name for p in sorted((tmp_path / "out").glob("part-*"))] == [
+        f"part-0000{n}.jsonl.gz" for n in range(2)
+    ]
+    left = [p for p in (tmp_path / "out").rglob("*") if "part-00002" in p.name]
+    assert left, "half of a shard, under another name"
+    assert extract([source], tmp_path / "out", THREE).resumed == 6
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 

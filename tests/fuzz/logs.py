@@ -6,9 +6,11 @@ import contextlib
 import csv
 import io
 import json
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -87,6 +89,8 @@ def _kind(
 
 
 def _text(value: Any) -> str:
+    if hasattr(value, "nanosecond"):  # of pandas; words and times have whole microseconds
+        value = datetime(1970, 1, 1) + timedelta(microseconds=math.trunc(Fraction(value.value, 1000)))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -96,7 +100,7 @@ def _joined(case: str) -> str:
 
 def _time(value: Any) -> datetime | None:
     try:
-        return datetime.fromisoformat(str(value).strip())
+        return datetime.fromisoformat(_text(value).strip())
     except ValueError:
         return None
 
@@ -120,7 +124,8 @@ def _json_rows(path: Path) -> Iterable[Row]:
 
 
 def _parquet_rows(path: Path) -> Iterable[Row]:
-    return pq.read_table(path).to_pylist()  # type: ignore[no-any-return]  # pyarrow has no types
+    wanted = [name for name in TICKETS.read if name in pq.read_schema(path).names]  # others may be damaged
+    return pq.read_table(path, columns=wanted).to_pylist()  # type: ignore[no-any-return]  # pyarrow has no types
 
 
 def _xes_rows(path: Path) -> Iterable[Row]:

@@ -215,8 +215,12 @@ def parquet_cells(path: Path, choose: Callable[[list[str]], Sequence[int]]) -> I
             names = table.schema_arrow.names
             yield names
             wanted = [names[place] for place in choose(names)]
+            read, promised = 0, table.metadata.num_rows
             for batch in table.iter_batches(batch_size=8192, columns=wanted):
                 yield from zip(*[_values(batch.column(name)) for name in wanted], strict=True)
+                read += batch.num_rows
+            if wanted and read != promised:  # a damaged column may end early, and nobody complains
+                raise ValueError(f"{read:,} rows where it says {promised:,}")
         except UserError:
             raise
         except (pyarrow.ArrowException, OSError, KeyError, MemoryError, *DAMAGE) as error:
