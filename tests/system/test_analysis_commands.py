@@ -229,7 +229,7 @@ MISTAKES = {
     "a model without frames": ("explain PLAIN", "no frames to look at"),
     "no frames to infer": ("infer EVENTS --run PLAIN --json", "no frames to look at"),
     "no such file": ("infer nowhere.jsonl --run RUN", "nowhere.jsonl"),
-    "an odd name": ("infer EVENTS --run RUN --out f.csv", ".jsonl"),
+    "an odd name": ("infer EVENTS --run RUN --out f.xml", ".jsonl"),
     "the old order": ("infer RUN EVENTS", "the data come first, and the model is named by --run"),
     "the old order of scripts": ("generate RUN --seed-event met", "ssdvae generate EVENT … --run"),
     "nothing given": ("next met --run RUN --given Arrest", "expected NAME=VALUE"),
