@@ -21,6 +21,7 @@ from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
+from tests.alike import assert_alike
 from tests.clusters import three_machines
 from tests.data.test_shards import contents
 from tests.extraction.stopping import Stopped, stop_after
@@ -139,24 +140,9 @@ def test_every_question_is_answered_so(question: str, run: Path) -> None:
     records = [json.loads(line) for path in sorted(one.iterdir()) for line in path.read_text().splitlines()]
     alone = ASK[question](run, shards, progress=False, **FEW.get(question, {}))
     for record, expected in zip(records, alone, strict=True):
-        assert_alike(record, json.loads(json.dumps(expected.to_record())))
+        assert_alike(record, json.loads(json.dumps(expected.to_record())), rel=5e-4, abs=2e-5)
     if question == "score":
         assert all(event["percentile"] is not None for record in records for event in record["events"])
-
-
-def assert_alike(found: Any, expected: Any) -> None:
-    """The same but for the last digits, which depend on what is in a batch."""
-    if isinstance(expected, dict):
-        assert found.keys() == expected.keys()
-        for name in expected:
-            assert_alike(found[name], expected[name])
-    elif isinstance(expected, list):
-        for one, other in zip(found, expected, strict=True):
-            assert_alike(one, other)
-    else:
-        assert found == (
-            pytest.approx(expected, rel=5e-4, abs=2e-5) if isinstance(expected, float) else expected
-        )
 
 
 def test_the_command_line_writes_the_same(run: Path) -> None:

@@ -21,24 +21,11 @@ from ssdvae import api
 from ssdvae.app.explorer import BEAM, SAMPLES
 from ssdvae.cli.main import main
 from ssdvae.records import to_json
+from tests.alike import assert_alike
 from tests.app.conftest import Served, serving
 from tests.report.conftest import FRAME, WORD
 
 EVENTS = ["chased ann dog", "caught bob", "tried eve cat"]
-
-
-def assert_close(mine: Any, theirs: Any) -> None:
-    """Equal but for the last digits: a batch may be summed in another order."""
-    if isinstance(mine, dict):
-        assert mine.keys() == theirs.keys()
-        for key in mine:
-            assert_close(mine[key], theirs[key])
-    elif isinstance(mine, list):
-        assert len(mine) == len(theirs)
-        for a, b in zip(mine, theirs, strict=True):
-            assert_close(a, b)
-    else:
-        assert mine == (pytest.approx(theirs, abs=1e-3) if isinstance(mine, float) else theirs)
 
 
 def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]) -> None:
@@ -58,7 +45,7 @@ def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]
     )
     for operation, answers in asked_of:
         found = served.ask(f"/api/{operation}", body).json["documents"]
-        assert_close(found, [json.loads(to_json(one.to_record())) for one in answers])
+        assert_alike(found, [json.loads(to_json(one.to_record())) for one in answers], abs=1e-3)
     given = {"documents": [EVENTS[:1]], "given": {"frame": "Trial", "verb": "tried"}, "top": 3}
     (told,) = served.ask("/api/next", given).json["documents"]
     assert {event["verb"] for event in told["events"]} == {"tried"}

@@ -152,16 +152,18 @@ def test_a_table_in_shards_is_one_table(rows: list[Row], ending: str, size: int)
             list(read_documents(folder, columns=replace(COLUMNS, arguments=("agnt", "product")), asked=True))
 
 
+ROW: Row = {
+    "ticket": "a",
+    "when": "2024-01-01 10:00",
+    "action": "opened",
+    "agent": "x",
+    "product": "p",
+    "stage": "S",
+}
+
+
 def test_a_bad_row_of_a_shard_is_told_with_its_file(tmp_path: Path) -> None:
-    row = {
-        "ticket": "a",
-        "when": "2024-01-01",
-        "action": "opened",
-        "agent": "b",
-        "product": "c",
-        "stage": "d",
-    }
-    (tmp_path / "part-00000.csv").write_bytes(csv_bytes([row, row]))
+    (tmp_path / "part-00000.csv").write_bytes(csv_bytes([ROW, ROW]))
     for change, message in (
         ({"when": "soon"}, r"part-00001\.csv, line 3: found the time 'soon'"),
         (
@@ -169,11 +171,11 @@ def test_a_bad_row_of_a_shard_is_told_with_its_file(tmp_path: Path) -> None:
             r"expected a time without a time zone, as on line 2 of part-00000\.csv",
         ),
     ):
-        (tmp_path / "part-00001.csv").write_bytes(csv_bytes([row, {**row, **change}]))
+        (tmp_path / "part-00001.csv").write_bytes(csv_bytes([ROW, {**ROW, **change}]))
         with pytest.raises(DataError, match=message):
             list(read_documents(tmp_path, columns=COLUMNS, asked=True))
     (tmp_path / "part-00001.csv").unlink()
-    (tmp_path / "part-00001.parquet").write_bytes(parquet_bytes([row]))
+    (tmp_path / "part-00001.parquet").write_bytes(parquet_bytes([ROW]))
     named = ColumnSettings(case="ticket", head="action")
     with pytest.raises(UserError, match="shards of different kinds"):
         asked_columns(named, tmp_path, None)
@@ -185,15 +187,7 @@ def test_a_bad_row_of_a_shard_is_told_with_its_file(tmp_path: Path) -> None:
 
 def test_parquet_that_ends_before_its_last_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As its library reads some damaged files."""
-    row = {
-        "ticket": "a",
-        "when": "2024-01-01",
-        "action": "opened",
-        "agent": "b",
-        "product": "c",
-        "stage": "d",
-    }
-    content = parquet_bytes([row, row])
+    content = parquet_bytes([ROW, ROW])
     assert len(read("a.parquet", content)) == 1
     monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda *_, **__: iter(()))
     with pytest.raises(
@@ -288,16 +282,6 @@ def test_too_little_memory_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 # Mistakes
-
-
-ROW: Row = {
-    "ticket": "a",
-    "when": "2024-01-01 10:00",
-    "action": "opened",
-    "agent": "x",
-    "product": "p",
-    "stage": "S",
-}
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl", "a.xes"])

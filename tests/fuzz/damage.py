@@ -9,6 +9,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import yaml
 
 Damage = Callable[[bytes, Random], bytes]
@@ -25,6 +26,15 @@ TEXTS = (
     b"\0", b"\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"NaN", b"Infinity", b"-1", b"1e999", b"9" * 20, b"null",
     b"\t", b"[" * 3000, b"{" * 10, b'"', b"\n", b"\r\n", b"&a [*a]", b"!!python/object:os.system x", b": ",
 )  # fmt: skip
+
+
+def columns_changed(table: pa.Table, index: int, way: float, rng: Random) -> pa.Table | None:
+    """A column dropped or named like another, or rows left out; None if ``way`` is not below 0.3."""
+    if way < 0.1:
+        return table.remove_column(index)
+    if way < 0.2:
+        return table.rename_columns([*table.column_names[:-1], rng.choice(table.column_names)])
+    return table.slice(rng.randrange(len(table) + 1)) if way < 0.3 else None
 
 
 def bytes_changed(content: bytes, rng: Random) -> bytes:

@@ -55,6 +55,7 @@ from tests.extraction.trees import CONSTRUCTIONS
 from tests.fuzz.damage import (
     Damage,
     bytes_changed,
+    columns_changed,
     header_changed,
     json_changed,
     lines_changed,
@@ -160,12 +161,8 @@ def arrow_changed(content: bytes, rng: Random) -> bytes:
     table = pa.ipc.open_stream(content).read_all()
     index = rng.randrange(table.num_columns)
     field, way = table.schema.field(index), rng.random()
-    if way < 0.1:
-        table = table.remove_column(index)
-    elif way < 0.2:
-        table = table.rename_columns([*table.column_names[:-1], rng.choice(table.column_names)])
-    elif way < 0.3:
-        table = table.slice(rng.randrange(len(table) + 1))
+    if (changed := columns_changed(table, index, way, rng)) is not None:
+        table = changed
     else:
         rows = table.column(index).to_pylist()
         at, value = rng.randrange(len(rows)), rng.choice((None, -1, -2, 0, 5, 6, 299, 300, 10**6, 2**31 - 1))

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from ssdvae.data.columns import XES, Columns
 from ssdvae.data.readers import read_documents
 from ssdvae.storyworld.tickets import tickets, write_tickets
-from tests.fuzz.damage import NASTY, bytes_changed, lines_changed
+from tests.fuzz.damage import NASTY, bytes_changed, columns_changed, lines_changed
 from tests.fuzz.kinds import Kind
 
 TICKETS = Columns(
@@ -183,12 +183,8 @@ def parquet_changed(content: bytes, rng: Random) -> bytes:
     table = pq.read_table(io.BytesIO(content))
     index = rng.randrange(table.num_columns)
     name, way = table.column_names[index], rng.random()
-    if way < 0.1:
-        table = table.remove_column(index)
-    elif way < 0.2:
-        table = table.rename_columns([*table.column_names[:-1], rng.choice(table.column_names)])
-    elif way < 0.3:
-        table = table.slice(rng.randrange(len(table) + 1))
+    if (changed := columns_changed(table, index, way, rng)) is not None:
+        table = changed
     elif way < 0.4:
         kinds = (pa.int64(), pa.float32(), pa.timestamp("ns"), pa.timestamp("us", "UTC"), pa.date32())
         kind = rng.choice((*kinds, pa.list_(pa.string()), pa.binary(), pa.decimal128(38, 3), pa.time64("us")))

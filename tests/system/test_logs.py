@@ -33,18 +33,22 @@ def run(block: int, more: dict[str, str]) -> None:
         assert main([*words, *more.get(words[0], "").split()]) == 0, words
 
 
+def inferred(file: Path, count: int) -> list[tuple[str, str | None, str | None]]:
+    """Of each event the frame that a model has inferred, the stage that the log tells, and the true one."""
+    found = [json.loads(line) for line in file.read_text().splitlines()]
+    return [
+        (event["frame"], event["gold"], one.frame)
+        for record, document in zip(found, ticket_documents(count, known=1), strict=True)
+        for event, one in zip(record["events"], document.events, strict=True)
+    ]
+
+
 def latent_right(folder: Path, count: int) -> float:
     """The share of the stages that the log does not tell and the model finds."""
-    found = [json.loads(line) for line in (folder / "inferred.jsonl").read_text().splitlines()]
-    true = ticket_documents(count, known=1)
-    pairs = [
-        (event["frame"], one.frame)
-        for record, document in zip(found, true, strict=True)
-        for event, one in zip(record["events"], document.events, strict=True)
-        if event["gold"] is None
+    right = [
+        guess == true for guess, told, true in inferred(folder / "inferred.jsonl", count) if told is None
     ]
-    right: int = sum(guess == stage for guess, stage in pairs)
-    return right / len(pairs)
+    return sum(right) / len(right)
 
 
 @pytest.fixture
@@ -71,14 +75,8 @@ def test_the_page_as_it_is(place: Path) -> None:
 
 def agreement(folder: Path, count: int) -> float:
     """Adjusted mutual information of the frames that are found and the true stages."""
-    found = [json.loads(line) for line in (folder / "found.jsonl").read_text().splitlines()]
-    true = ticket_documents(count, known=1)
-    pairs = [
-        (event["frame"], one.frame)
-        for record, document in zip(found, true, strict=True)
-        for event, one in zip(record["events"], document.events, strict=True)
-    ]
-    return float(adjusted_mutual_info_score(*zip(*pairs, strict=True)))
+    found, _, true = zip(*inferred(folder / "found.jsonl", count), strict=True)
+    return float(adjusted_mutual_info_score(true, found))
 
 
 def test_a_log_without_labels_in_small(place: Path) -> None:
