@@ -79,7 +79,7 @@ def _frame(found: Explanation, state: State, name: str) -> Html:
     return join(
         [
             tag("h2", breakable(name)),
-            tag("p", f"About {times:,.0f} events of these documents have it."),
+            tag("p", f"Events with it in these documents: about {times:,.0f}."),
             tag("h2", "What comes before and after"),
             walk(
                 f"Before and after {name}", name, around.before, around.after, lambda other: _to(state, other)
@@ -102,7 +102,7 @@ def _word(found: Explanation, state: State, word: str) -> Html:
         top = [(name, p) for name, p in found.beliefs.frames_of(word, AROUND) if p >= RARE]
         parts += [
             tag("h2", f"Frames of “{word}”"),
-            tag("p", f"The head of {times:,} events of these documents."),
+            tag("p", f"Events with it as their head in these documents: {times:,}."),
             chips(top, lambda name: _to(state, name)),
         ]
     return join(parts) if parts else absent(f"No frame and no word is called “{word}”.")

@@ -28,6 +28,7 @@ from ssdvae.app.text import events_of_text, text_form
 from ssdvae.app.wire import Limits
 from ssdvae.config import GenerateSettings
 from ssdvae.data.events import MISSING, Document, Event, Slots, event_to_record
+from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
 from ssdvae.records import to_json
 from ssdvae.report.documents import event_belief, event_words, reading, script_article
@@ -225,11 +226,11 @@ def _suggestions(state: State, pin: str, head: str, ahead: Next | None) -> Html 
         return absent("Type an event to begin with.") if not state.given else None
     here = [("run", state.run), *state.script()]
 
-    def ranked(title: str, items: Iterable[tuple[str, float, str, str | None]]) -> Html:
+    def ranked(title: str, items: Iterable[tuple[str, float, str | None, str | None]]) -> Html:
         rows = [
             tag(
                 "li",
-                tag("a", breakable(name), href=href),
+                tag("a", breakable(name), href=href) if href else breakable(name),
                 tag("small", f" {percent(p)}", f" {frame}" if frame else None),
                 style=f"--sure:{p:.3f}",
             )
@@ -239,7 +240,9 @@ def _suggestions(state: State, pin: str, head: str, ahead: Next | None) -> Html 
 
     frames = [(f.name, f.probability, address("next", *here, ("pin", f.name)), None) for f in ahead.frames]
     heads = [
-        (h.name, h.probability, address("next", *here, ("pin", pin), ("head", h.name)), None)
+        ("a word unknown to the model", h.probability, None, None)
+        if h.name == UNKNOWN  # which nobody can choose
+        else (h.name, h.probability, address("next", *here, ("pin", pin), ("head", h.name)), None)
         for h in ahead.heads
     ]
     events = [
@@ -256,7 +259,7 @@ def _suggestions(state: State, pin: str, head: str, ahead: Next | None) -> Html 
         ranked("Events", events),
         ranked("Frames", frames) if frames and not pin else None,
         ranked("Words", heads) if not head else None,
-        tag("p", ahead.note, class_="note"),
+        tag("p", f"Probabilities: {ahead.note}.", class_="note"),
         class_="ahead",
     )
 

@@ -178,8 +178,9 @@ def script_article(script: Script) -> Html:
     items = []
     for place, written in enumerate(script.events):
         text = " ".join(map(_slot, written.event.padded(len(script.slots))))
-        frame = tag("small", " [", breakable(written.planned), "]") if written.planned else None
-        items.append(tag("li", tag("strong", text) if place < script.seeds else text, frame))
+        frame = written.planned or written.inferred
+        named = tag("small", " [", breakable(frame), "]") if frame else None
+        items.append(tag("li", tag("strong", text) if place < script.seeds else text, named))
     return tag(
         "article", tag("ol", *items), class_="script", aria_label=f"Script from: {script.events[0].event}"
     )
