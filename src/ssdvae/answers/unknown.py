@@ -38,13 +38,9 @@ class Familiarity:
         return {"words": self.words, "unknown_words": self.unknown}
 
     def add(self, model: EventModel, events: Iterable[Event]) -> None:
-        """Empty slots and holes are no words."""
-        vocabulary = model.vocabulary
-        for event in events:
-            given = folded(event.words) if vocabulary.lowercase else event.words
-            words = [word for word in given if word not in (MISSING, HOLE)]
-            self.words += len(words)
-            self.unknown += vocabulary.word_ids(words).count(vocabulary.unknown)
+        words = list(_words(model, events))
+        self.words += len(words)
+        self.unknown += model.vocabulary.word_ids(words).count(model.vocabulary.unknown)
 
     @property
     def warning(self) -> str | None:
@@ -77,9 +73,14 @@ def warned(model: EventModel, documents: Iterable[Document]) -> Iterator[Documen
 
 def unknown_words(model: EventModel, events: Iterable[Event]) -> list[str]:
     """The words of some events that the model does not know, each once."""
-    fold = model.vocabulary.lowercase
-    words = (word for event in events for word in (folded(event.words) if fold else event.words))
-    return [word for word in dict.fromkeys(words) if word not in model.vocabulary]
+    return [word for word in dict.fromkeys(_words(model, events)) if word not in model.vocabulary]
+
+
+def _words(model: EventModel, events: Iterable[Event]) -> Iterator[str]:
+    """All that the model looks up; empty slots and holes are no words."""
+    for event in events:
+        words = folded(event.words) if model.vocabulary.lowercase else event.words
+        yield from (word for word in words if word not in (MISSING, HOLE))
 
 
 def count_unknown(model: EventModel, batch: Batch) -> list[int]:

@@ -135,12 +135,8 @@ def _surprise(event: ScoredEvent) -> Html:
 def _summary(found: InferredDocument | None) -> Html | None:
     if found is None or not found.events:
         return None
-    words = len(found.slots) * len(found.events)
-    unknown = (
-        f" {found.unknown_words} of {words} words are unknown to the model, and read as one and the same."
-        if found.unknown_words
-        else ""
-    )
+    count = found.unknown_words
+    unknown = f" Words that the model does not know, and reads as one and the same: {count}." if count else ""
     frames = " → ".join(inferred.frame for inferred in found.events)
     return tag("p", f"{frames}.{unknown}", role="status", class_="note")
 

@@ -16,7 +16,9 @@ NAME = "mcnc"
 
 EXPLANATION = (
     "Higher is better: the share of items whose held-out event is chosen among wrong ones, after the last "
-    f"events of its document (as many as the model is measured on, less one). By likelihood. {WAYS}"
+    f"events of its document (as many as the model is measured on, less one). By likelihood. {WAYS} "
+    "Published, for the items of Granroth-Wilding and Clark (2016; five candidates): 52.5 % (Li et al. "
+    "2018), 56.0 % (Ding et al. 2019)."
 )
 
 
