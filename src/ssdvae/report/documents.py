@@ -165,7 +165,8 @@ def scripts(model: EventModel, shown: Sequence[Document]) -> Html:
             tag(
                 "p",
                 "From the first event of a document, in bold, the model goes on by itself; in brackets the "
-                "frame that each event was written for. Words are drawn from the likeliest that have "
+                "frame that each event was written for or, if none was planned, the one that it is read as. "
+                "Words are drawn from the likeliest that have "
                 f"together a probability of {settings.top_p:g}, with seed {settings.seed}.",
             ),
             tag("div", *map(script_article, written), class_="scripts"),
