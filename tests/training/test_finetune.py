@@ -60,7 +60,7 @@ def test_what_does_not_fit_is_refused(corpus: Corpus, run: Run) -> None:
 def test_with_contrast_the_last_weights_are_kept(
     corpus: Corpus, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ssdvae.training.train.evaluate", _ppl_of([5.0, 6.0, 7.0]))
+    monkeypatch.setattr("ssdvae.training.running.evaluate", _ppl_of([5.0, 6.0, 7.0]))
     settings = PLANNER.changed(init=run.folder, epochs=3, contrast=1.0, patience=1)
     tuned = train(corpus, tmp_path / "run", settings)
     assert [r["ppl"] for r in tuned.metrics() if r["split"] == "valid"] == [5.0, 6.0, 7.0]

@@ -33,7 +33,7 @@ def test_a_run_is_begun_or_gone_on_with(corpus: Corpus, uninterrupted: Run, tmp_
             raise Stopped
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ssdvae.training.train.check_finite", look)  # in the second validation
+        patch.setattr("ssdvae.training.running.check_finite", look)  # in the second validation
         with pytest.raises(Stopped):
             train_or_resume(corpus, out, SETTINGS)
     assert Run(out).state().step > 0

@@ -18,8 +18,8 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
 from ssdvae.runs import Run, State
-from ssdvae.training import train as training
 from ssdvae.training.loop import Step
+from ssdvae.training.running import Training
 from ssdvae.training.train import resume, train
 from tests.disks import small_disk
 from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, assert_same_run, flags, start
@@ -33,15 +33,15 @@ class CrashError(Exception):
 
 def crash_after(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[], None] = lambda: None) -> None:
     """Let something happen just after a step was taken, before it is recorded or saved."""
-    count = training._Training._count
+    count = Training._count
 
-    def counted(self: training._Training, state: State, taken: Step) -> None:
+    def counted(self: Training, state: State, taken: Step) -> None:
         count(self, state, taken)
         if taken.step == step:
             monkeypatch.undo()
             act()
 
-    monkeypatch.setattr(training._Training, "_count", counted)
+    monkeypatch.setattr(Training, "_count", counted)
 
 
 def fail() -> None:

@@ -107,7 +107,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(corpus: Corpus, tmp_path: Path)
 
 def test_early_stopping(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stops after ``patience`` validations that are no better than the best."""
-    monkeypatch.setattr("ssdvae.training.train.evaluate", _ppl_of([5.0, 4.0, 4.5, 4.0, 4.2, 1.0]))
+    monkeypatch.setattr("ssdvae.training.running.evaluate", _ppl_of([5.0, 4.0, 4.5, 4.0, 4.2, 1.0]))
     run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=20, patience=3))
     assert [r["ppl"] for r in run.metrics() if r["split"] == "valid"] == [5.0, 4.0, 4.5, 4.0, 4.2]
 

@@ -58,17 +58,17 @@ def main() -> None:
         training.train(corpus, Path("whole"), settings)
         metrics = [json.loads(line) for line in (Path("whole") / "metrics.jsonl").read_text().splitlines()]
         shutil.rmtree(Path("whole"))
-        original, steps = training._Training._count, iter(range(99))
+        original, steps = training._Training._count, iter(range(99))  # type: ignore[attr-defined]  # as it was called then
 
         def stop(self: Any, state: Any, step: Any, count: Any = original, steps: Any = steps) -> None:
             count(self, state, step)
             if next(steps) == 9:
                 os.kill(os.getpid(), signal.SIGTERM)
 
-        training._Training._count = stop  # type: ignore[method-assign]
+        training._Training._count = stop  # type: ignore[attr-defined]
         with contextlib.suppress(training.Interrupted):  # type: ignore[attr-defined]  # there, in that code
             training.train(corpus, Path(name), settings)
-        training._Training._count = original  # type: ignore[method-assign]
+        training._Training._count = original  # type: ignore[attr-defined]
         model = ssdvae.load(Path(name))
         batch = collate(corpus.split("valid"), np.arange(2))
         beliefs = model.infer(batch)
