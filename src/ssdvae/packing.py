@@ -140,7 +140,9 @@ def _figures(packed: Iterable[Measurement], full: dict[str, Any]) -> str:
                     f"{figure.headline_text(floor)} ({figure.floor.title})" if floor and figure.floor else "",
                 ]
             )
-    return markdown_table(["task, data", "figure", "this model", "in full precision", "without it"], rows)
+    return markdown_table(
+        ["task, data", "figure", "this model", "in full precision", "without a model"], rows
+    )
 
 
 def _made(run: Path, corpus: Corpus, settings: EvaluateSettings, found: Packed) -> str:

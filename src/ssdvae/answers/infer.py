@@ -104,9 +104,9 @@ def infer_documents(
 ) -> Iterator[InferredDocument]:
     """The frames of documents of any length, one after another; no more than a batch is held at once.
 
-    By default nothing is observed. With ``observe_frames``, the known frames are evidence: each makes itself
-    likelier, as in training, and steers those after it; it is not certain. ``top`` frames of each event are
-    told, and ``attention`` of a model that has it, where a document is not long.
+    By default nothing is observed. With ``observe_frames``, the known frames are evidence: each is likelier,
+    as in training, or certain in a model that sums over frames; in a chain it steers those after it. ``top``
+    frames of each event are told, and ``attention`` of a model that has it, where a document is not long.
     """
     warned = model.reads_any_length
     for group in groups(documents, batch):

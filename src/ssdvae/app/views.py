@@ -73,7 +73,7 @@ async def read(explorer: Explorer, limits: Limits, state: State) -> str | Respon
             tag(
                 "p",
                 "Type what happened, an event a line. The model names the frame of each at once. "
-                "Where you know a frame, say so beside the event, and the others follow. ",
+                "Where you know a frame, say so beside the event. ",
                 tag("a", "Show me an example", href=example),
             ),
             tag(
