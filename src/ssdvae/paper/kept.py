@@ -21,7 +21,7 @@ from ssdvae.evaluation.tasks import find_task
 from ssdvae.files import atomic_write, check_exists, translate_os_errors
 from ssdvae.paper.grid import Cell
 from ssdvae.paper.job import Job
-from ssdvae.paper.measured import CORPUS, CellFigure, cell_figures
+from ssdvae.paper.measured import CORPUS, VALIDATION, CellFigure, cell_figures
 from ssdvae.training.train import HARMLESS
 
 HEAD = ("cell", "made_with", "data", "figure", "value", "mark")
@@ -75,6 +75,8 @@ class Kept:
                 try:
                     name, made, data, figure, value, mark = row
                     found = CellFigure(figure, data, float(value), mark)
+                    if figure == VALIDATION:
+                        found.validation()  # which says whether it can be read
                 except ValueError:
                     raise DataError(path, number, ",".join(row), f"{len(HEAD)} columns, a number") from None
                 before = cells.get(name, (made, ()))

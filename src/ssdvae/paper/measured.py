@@ -38,14 +38,26 @@ def figure_named(name: str) -> Figure:
     return found
 
 
+VALIDATION = "validation_ppl"
+"""A point of a learning curve, as a figure of its cell."""
+
+
 @dataclass(frozen=True)
 class CellFigure:
-    """One figure of one cell."""
+    """One figure of one cell; ``data`` of a validation is when it was, as ``step:epoch``."""
 
     figure: str
     data: str
     value: float
     mark: str = ""
+
+    @classmethod
+    def of_validation(cls, record: Record) -> CellFigure:
+        return cls(VALIDATION, f"{record['step']}:{record['epoch']:g}", record["ppl"])
+
+    def validation(self) -> Record:
+        step, _, epoch = self.data.partition(":")
+        return {"step": int(step), "epoch": float(epoch), "ppl": self.value}
 
 
 @dataclass
@@ -64,11 +76,14 @@ class Measured:
         return Spread(tuple(values), self.marks[row, figure, data]) if values else None
 
     def add_cell(self, row: Configuration, figures: Iterable[CellFigure]) -> None:
+        curve = []
         for f in figures:
-            self.add(row, f.figure, f.value, f.data, f.mark)
-
-    def add_curve(self, row: Configuration, curve: Curve) -> None:
-        self.curves.setdefault(row, []).append(curve)
+            if f.figure == VALIDATION:
+                curve.append(f.validation())
+            else:
+                self.add(row, f.figure, f.value, f.data, f.mark)
+        if curve:
+            self.curves.setdefault(row, []).append(curve)
 
     def add_steps_to_haqae(self) -> None:
         """When each run was first as good as HAQAE ever was; a run that never was has no such figure."""
@@ -84,12 +99,6 @@ def _first_below(curve: Curve, perplexity: float) -> int | None:
     return next((record["step"] for record in curve if record["ppl"] <= perplexity), None)
 
 
-def curve_of(cell: Cell, job: Job) -> Curve:
-    """The validations of a finished run; none where documents are single events."""
-    run = Run(job.run)
-    return list(run.curve()) if run.state().finished and not cell.row.single else []
-
-
 def cell_figures(cell: Cell, job: Job, names: Mapping[Path, str]) -> Iterator[CellFigure]:
     """What the run of a cell gives, if it is finished; ``names`` are those of cloze files."""
     if not Run(job.run).state().finished:
@@ -99,7 +108,10 @@ def cell_figures(cell: Cell, job: Job, names: Mapping[Path, str]) -> Iterator[Ce
         for figure in find_task(wanted.task).figures:
             if m.scores.get(figure.name) is not None:
                 yield CellFigure(figure.name, data, m.scores[figure.name], figure.mark(m.scores))
-    yield from curve_figures(curve_of(cell, job))
+    # Those of single events are not compared.
+    curve = [] if cell.row.single else list(Run(job.run).curve())
+    yield from curve_figures(curve)
+    yield from map(CellFigure.of_validation, curve)
 
 
 def curve_figures(curve: Curve) -> Iterator[CellFigure]:

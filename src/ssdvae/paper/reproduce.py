@@ -26,7 +26,7 @@ from ssdvae.paper.figures import SOURCE
 from ssdvae.paper.grid import Cell, grid, tables, targets
 from ssdvae.paper.job import Job, Wanted
 from ssdvae.paper.kept import Kept, all_figures, write_cells
-from ssdvae.paper.measured import Measured, curve_of
+from ssdvae.paper.measured import Measured
 from ssdvae.paper.places import open_places
 from ssdvae.paper.render import FORMATS, Table, html
 from ssdvae.paper.sweep import exclusive_lock, sweep
@@ -93,8 +93,9 @@ def reproduce(
             for cell, job in jobs.items()
             if not job.finished() and not (kept and kept.covers(cell, job, names_of))
         }
-        # What an earlier sweep has left for other tables speaks for or against the claims, too.
-        known = prepared.jobs(cell for cell in grid(targets()["all"], settings) if cell.row.single in corpora)
+        # What an earlier sweep has left for other tables and models speaks for or against the claims, too.
+        every = grid(targets()["all"], dataclasses.replace(settings, models=None))
+        known = prepared.jobs(cell for cell in every if cell.row.single in corpora)
         known = {cell: job for cell, job in known.items() if not differences(job)}
         outcome = _Outcome(names, known, out, Context(settings, shared, corpus), kept)
         failed: dict[Cell, str] = {}
@@ -228,8 +229,6 @@ class _Outcome:
         measured = Measured()
         for cell, job in self.jobs.items():
             measured.add_cell(cell.row, all_figures(cell, job, self._cloze_names, self.kept))
-            if curve := curve_of(cell, job):
-                measured.add_curve(cell.row, curve)
         measured.add_steps_to_haqae()
         return measured
 
