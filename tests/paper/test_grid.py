@@ -15,7 +15,7 @@ from ssdvae.evaluation.tasks import TASKS
 from ssdvae.evaluation.tasks.base import Task
 from ssdvae.models import MODELS
 from ssdvae.paper.figures import published_figures
-from ssdvae.paper.grid import Configuration, grid, rows_of, tables, targets
+from ssdvae.paper.grid import Configuration, asked_for, grid, rows_of, tables, targets
 from ssdvae.paper.measured import CORPUS
 from ssdvae.paper.tables import columns_of, paper_table, papers
 from tests.toys import toy_model
@@ -85,6 +85,13 @@ def test_no_cell_is_made_twice(target: str, observed: list[float], seeds: int) -
     rows = {row for table in targets()[target] for row in rows_of(table, settings)}
     assert {cell.row for cell in cells} == rows
     assert len(cells) == seeds * len(rows)
+
+
+@given(st.lists(st.sampled_from(sorted(targets())), min_size=1))
+def test_several_tables_are_asked_for_at_once_and_each_is_made_once(names: list[str]) -> None:
+    asked = asked_for(", ".join(names))
+    assert len(asked) == len(set(asked))
+    assert set(asked) == {table for name in names for table in targets()[name]}
 
 
 def test_a_cell_is_measured_for_all_tables_that_it_is_in() -> None:

@@ -298,7 +298,7 @@ def test_a_failed_cell_does_not_stop_the_others(
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["poems"], "poems"),
+        (["cloze,poems"], "no table 'poems'; there are: perplexity, frames"),
         (["all", "--data=nowhere"], "cannot read nowhere"),
         (["cloze", "--cloze=nowhere.txt"], "nowhere.txt"),
         (["all", "--vectors=nowhere.txt"], "nowhere.txt"),

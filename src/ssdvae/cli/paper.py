@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 def reproduce_flags(parser: Parser, argv: Sequence[str]) -> None:
     files = parser.add_argument_group("what, and files")
-    files.add_argument("what", choices=list(paper_tables()), help="which tables of the paper")
+    tables = ", ".join(paper_tables())
+    files.add_argument("what", help=f"which tables of the paper, comma-separated: {tables}")
     files.add_argument("--data", type=Path, required=True, help="corpus folder")
     files.add_argument("--out", type=Path, required=True, help="folder for the runs, the tables and the page")
     add_settings(parser, ReproduceSettings)
@@ -72,7 +73,7 @@ COMMANDS = (
         reproduce_flags,
         reproduce,
         (
-            "ssdvae reproduce perplexity --data corpus --out paper --scale tiny",
+            "ssdvae reproduce perplexity,cloze --data corpus --out paper --scale tiny",
             "ssdvae reproduce all --data corpus --out paper-small --scale small --seeds 3",
         ),
     ),

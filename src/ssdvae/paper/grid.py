@@ -129,6 +129,15 @@ def targets() -> dict[str, tuple[str, ...]]:
     return {**together, "all": tuple(tables())}
 
 
+def asked_for(what: str) -> tuple[str, ...]:
+    """The tables of one or more targets, comma-separated, each once."""
+    known, asked = targets(), [name.strip() for name in what.split(",")]
+    for name in asked:
+        if name not in known:
+            raise UserError(f"no table {name!r}; there are: {', '.join(known)}")
+    return tuple(dict.fromkeys(table for name in asked for table in known[name]))
+
+
 def rows_of(table: str, settings: ReproduceSettings) -> list[Configuration]:
     """The rows of a table, without those of models that were not asked for."""
 

@@ -23,7 +23,7 @@ from ssdvae.paper.cells import Cells
 from ssdvae.paper.claims import Verdict, verdicts
 from ssdvae.paper.evidence import Evidence
 from ssdvae.paper.figures import SOURCE
-from ssdvae.paper.grid import Cell, grid, tables, targets
+from ssdvae.paper.grid import Cell, asked_for, grid, tables
 from ssdvae.paper.job import Job, Wanted
 from ssdvae.paper.kept import Kept, all_figures, write_cells
 from ssdvae.paper.measured import Measured
@@ -68,10 +68,9 @@ def reproduce(
     the state of the sweep again and again.
     """
     shared = TrainSettings.of(training)
-    if what not in targets():
-        raise UserError(f"no table {what!r}; there are: {', '.join(targets())}")
+    asked = asked_for(what)
     measuring = dataclasses.replace(measuring, split=settings.split, cloze=None)
-    names = _possible(targets()[what], corpus, settings, measuring)
+    names = _possible(asked, corpus, settings, measuring)
     cells = grid(names, settings)
     if shared.vectors is not None:
         check_exists(shared.vectors)
@@ -94,7 +93,7 @@ def reproduce(
             if not job.finished() and not (kept and kept.covers(cell, job, names_of))
         }
         # What an earlier sweep has left for other tables and models speaks for or against the claims, too.
-        every = grid(targets()["all"], dataclasses.replace(settings, models=None))
+        every = grid(asked_for("all"), dataclasses.replace(settings, models=None))
         known = prepared.jobs(cell for cell in every if cell.row.single in corpora)
         known = {cell: job for cell, job in known.items() if not differences(job)}
         outcome = _Outcome(names, known, out, Context(settings, shared, corpus), kept)
