@@ -131,6 +131,18 @@ def test_embed_and_similar(folder: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert "dimensions" in answer(capsys, "embed", folder / "events.jsonl", *run)
 
 
+@pytest.mark.parametrize("command", ["infer", "score", "next", "fill", "embed"])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_file_without_documents_is_told(
+    command: str, form: list[str], folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    run = str(folder / "planner")
+    assert main([command, str(tmp_path / "empty.jsonl"), "--run", run, *form]) == 0
+    said = capsys.readouterr()
+    assert (said.out.strip(), said.err.strip()) == ("", "there was no document to read")
+
+
 def test_answers_as_tables(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A DataFrame, a Parquet file, a CSV file and JSON lines say the same."""
     pandas = pytest.importorskip("pandas")

@@ -97,10 +97,20 @@ def _give(args: Namespace, answers: Iterable[Any], tables: Any) -> None:
     elif shared:
         raise UserError(f"--{next(iter(shared)).replace('_', '-')} goes with --out")
     elif args.json:
-        for answer in answers:
+        for answer in _told_if_none(answers):
             print(to_json(answer.to_record(), ensure_ascii=False), flush=True)
     else:
-        show(table for answer in answers for table in tables(answer))
+        show(table for answer in _told_if_none(answers) for table in tables(answer))
+
+
+def _told_if_none(answers: Iterable[Any]) -> Iterator[Any]:
+    """The same answers; silence could be taken for success where nothing was read."""
+    none = True
+    for answer in answers:
+        none = False
+        yield answer
+    if none:
+        say("there was no document to read")
 
 
 def infer_flags(parser: Parser, argv: Sequence[str]) -> None:
