@@ -81,7 +81,7 @@ def auto(counts: Counts) -> dict[str, Any]:
         "role_embedding": 16,
         "batch": 64 if large else 32,
         "epochs": min(20, max(3, round(READ / max(1, counts.events)))),
-        "learning_rate": 3e-3 if large else 6e-3 if text else 5e-3,
+        "learning_rate": 6e-3 if text else 5e-3,
     }
 
 
