@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from ssdvae.config.data import Split
+from ssdvae.config.data import Split, names_of_text
 from ssdvae.config.settings import Settings, setting
 from ssdvae.config.training import EVAL_BATCH
 
@@ -79,4 +79,4 @@ class EvaluateSettings(Settings):
         """The tasks that were named: the table of tasks says which there are. None is the default ones."""
         if self.tasks is None:
             return None
-        return tuple(name.strip() for name in self.tasks.split(",") if name.strip())
+        return tuple(names_of_text(self.tasks))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from ssdvae.config.data import EngineSettings
+from ssdvae.config.data import EngineSettings, names_of_text
 from ssdvae.config.evaluation import EvaluateSettings
 from ssdvae.config.presets import PRESETS
 from ssdvae.config.settings import setting
@@ -93,12 +93,12 @@ class ReproduceSettings(EngineSettings):
 
     @property
     def model_names(self) -> frozenset[str]:
-        return frozenset(REPRODUCED if self.models is None else _listed(self.models))
+        return frozenset(REPRODUCED if self.models is None else names_of_text(self.models))
 
     @property
     def cloze_files(self) -> dict[str, Path]:
         """Further cloze files by name; one that was given none is called by that of the file."""
-        pairs = [word.rpartition("=") for word in _listed(self.cloze or "")]
+        pairs = [word.rpartition("=") for word in names_of_text(self.cloze or "")]
         return {name or Path(path).stem: Path(path) for name, _, path in pairs}
 
     def check_relations(self) -> None:
@@ -111,9 +111,5 @@ class ReproduceSettings(EngineSettings):
         self._require("observe", right, "probabilities from 0 to 1, comma-separated")
         known = bool(self.model_names) and self.model_names <= set(REPRODUCED)
         self._require("models", known, f"some of {', '.join(REPRODUCED)}")
-        named = len(self.cloze_files) == len(_listed(self.cloze or "")) and all(self.cloze_files)
+        named = len(self.cloze_files) == len(names_of_text(self.cloze or "")) and all(self.cloze_files)
         self._require("cloze", named, "a different name for each file, as NAME=FILE")
-
-
-def _listed(words: str) -> list[str]:
-    return [word.strip() for word in words.split(",") if word.strip()]

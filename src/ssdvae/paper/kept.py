@@ -78,7 +78,8 @@ class Kept:
                     if figure == VALIDATION:
                         found.validation()  # which says whether it can be read
                 except ValueError:
-                    raise DataError(path, number, ",".join(row), f"{len(HEAD)} columns, a number") from None
+                    expected = f"{len(HEAD)} columns, a number; of {VALIDATION} its step:epoch as data"
+                    raise DataError(path, number, ",".join(row), expected) from None
                 before = cells.get(name, (made, ()))
                 if before[0] != made:
                     raise DataError(path, number, f"{name} made with {made}", before[0])

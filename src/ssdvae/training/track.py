@@ -11,6 +11,7 @@ from accelerate.tracking import get_available_trackers
 from accelerate.utils import LoggerType
 
 from ssdvae.config import TrainSettings
+from ssdvae.config.data import names_of_text
 from ssdvae.errors import UserError
 from ssdvae.files import real_path
 
@@ -25,7 +26,7 @@ def chosen_trackers(settings: TrainSettings) -> list[str]:
     """The trackers that a run is to be shown in; one that is not known or not installed is named."""
     known = [name for name in LoggerType.list() if name != "all"]
     installed = [str(tracker.value) for tracker in get_available_trackers()]
-    asked = [name.strip() for name in (settings.track or "").split(",") if name.strip()]
+    asked = names_of_text(settings.track or "")
     for name in asked:
         if name not in known:
             raise UserError(f"--track: found {name!r}, expected some of {', '.join(known)}")
