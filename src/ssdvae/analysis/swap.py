@@ -15,7 +15,7 @@ A part whose swap changes nothing is not used; one whose swap takes the cloze to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -115,14 +115,15 @@ def swap_parts(
         if name not in there:
             has = ", ".join(there) or "none that can be swapped"
             raise UserError(f"{model.config.model} has no part {name!r}; it has: {has}")
-    for number, name in enumerate(names):
-        recording, module = _Recording(), there[name]
-        with _hooked(module, recording.record):
-            figures = measure()
-        if number == 0:
-            yield Swapped(None, None, figures)
+    recordings = {name: _Recording() for name in names}
+    with ExitStack() as hooks:
+        for name, recording in recordings.items():
+            hooks.enter_context(_hooked(there[name], recording.record))
+        figures = measure()
+    yield Swapped(None, None, figures)
+    for name, recording in recordings.items():
         for way in WAYS:
             recording.swap(way, seed)
-            with _hooked(module, recording.replay):
+            with _hooked(there[name], recording.replay):
                 figures = measure()
             yield Swapped(name, way, figures)  # while nothing is swapped
