@@ -8,8 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from ssdvae.config import EvaluateSettings
+from ssdvae.config import EvaluateSettings, RNNLMSettings
+from ssdvae.data.batches import Batch
 from ssdvae.data.cloze import ClozeTask
+from ssdvae.data.events import MISSING
+from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.evaluation.cloze import score_cloze
 from ssdvae.evaluation.perplexity import evaluate
@@ -17,7 +20,8 @@ from ssdvae.evaluation.tasks import mark_of
 from ssdvae.models.base import EventModel
 from ssdvae.models.latent import INJECTIONS, probabilities
 from ssdvae.models.plan import PlanRequest
-from tests.toys import WORDS, noise, toy_batch, toy_documents, toy_model, toy_ssdvae
+from ssdvae.models.rnnlm import RNNLM
+from tests.toys import SLOTS, WORDS, noise, toy_batch, toy_documents, toy_model, toy_ssdvae
 
 EVENTS = 4
 
@@ -126,6 +130,30 @@ def test_all_of_it_learns(kind: str) -> None:
         if "document" in name:
             assert parameter.grad is not None, name
             assert bool(parameter.grad.any()), name
+
+
+def test_documents_that_are_all_alike_leave_a_language_model_undecided() -> None:
+    """θ stays open for what comes later: words that are frequent everywhere do not drive it into a corner."""
+    torch.manual_seed(0)
+    words, size, mixture = 200, 50, 20
+    names = [MISSING, UNKNOWN, *(f"word{i}" for i in range(words - 2))]
+    config = RNNLMSettings(embedding=16, hidden=128, layers=1, document_vector=mixture)
+    model = RNNLM(config, Vocabulary(names, [1] * words), Inventory(["Frame"], [1]))
+    assert model.document is not None
+    logits: list[Tensor] = []
+    vector = model.document.vector
+    vector.mixture.register_forward_hook(lambda module, inputs, output: logits.append(output))
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    zipf, nothing = 1 / torch.arange(1, words + 1), torch.full((size, EVENTS), -1)
+    for _ in range(120):
+        tokens = torch.multinomial(zipf, size * EVENTS * SLOTS, replacement=True).view(size, EVENTS, SLOTS)
+        batch = Batch(tokens, nothing, nothing, torch.ones(size, EVENTS, dtype=torch.bool))
+        optimizer.zero_grad()
+        model(batch, noise(size)).per_document.mean().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5)
+        optimizer.step()
+    theta = (vector.scale * logits[-1]).softmax(-1)
+    assert theta.max() < 0.5
 
 
 def test_without_it_a_model_is_what_it_was() -> None:

@@ -16,11 +16,12 @@ class DocumentVector(nn.Module):
     """θ = softmax(mean_t W_θ h_t), t = tanh(W_t θ): t for the logits of frames, W_v t for those of words.
 
     h_t are the states at the words that were read: those of the whole document, or of the first events of
-    one that is to be continued.
+    one that is to be continued. ``scale`` multiplies W_θ: what Adam does to θ in a step is that much less.
     """
 
-    def __init__(self, states: int, size: int, width: int, vocabulary: int) -> None:
+    def __init__(self, states: int, size: int, width: int, vocabulary: int, scale: float = 1.0) -> None:
         super().__init__()
+        self.scale = scale
         self.mixture = nn.Linear(states, size)
         self.vector = nn.Linear(size, width)
         self.words = nn.Linear(width, vocabulary, bias=False)
@@ -32,7 +33,7 @@ class DocumentVector(nn.Module):
         # What stands in the padding is not even multiplied by zero.
         hidden = hidden.masked_fill(~words[..., None], 0)
         mean = self.mixture(hidden.sum(1) / words.sum(1, keepdim=True).clamp_min(1))
-        vector: Tensor = self.vector(mean.softmax(-1)).tanh()
+        vector: Tensor = self.vector((self.scale * mean).softmax(-1)).tanh()
         return vector, self.words(vector)
 
     def flops(self, documents: int) -> int:

@@ -71,7 +71,12 @@ class _DocumentReader(nn.Module):
     def __init__(self, config: RNNLMSettings | RNNLMRoleSettings, width: int, vocabulary: int) -> None:
         super().__init__()
         self.reader = Bidirectional(width, config.hidden, config.layers)
-        self.vector = DocumentVector(2 * config.hidden, config.document_vector, config.hidden, vocabulary)
+        states = 2 * config.hidden
+        # Scaled as attention is. Unscaled, θ of all documents is one and the same unit vector after sixty
+        # steps of a learning rate of 3e-3, and stays so.
+        self.vector = DocumentVector(
+            states, config.document_vector, config.hidden, vocabulary, scale=states**-0.5
+        )
 
     def forward(self, inputs: Float[Tensor, "B M P d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B V"]:
         """What is added to the logits of the words."""
