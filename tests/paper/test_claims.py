@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 
+from ssdvae.config.paper import Version
 from ssdvae.paper.claims import (
     CLAIMS,
     NOT_MEASURED,
@@ -20,8 +22,10 @@ from ssdvae.paper.grid import (
     CLASSIFIERS,
     HAQAE,
     RNNLM,
+    RNNLM_DOCUMENT,
     RNNLM_ROLE,
     Configuration,
+    of_version,
     ssdvae_row,
     ssdvae_single_row,
 )
@@ -74,6 +78,22 @@ def test_there_are_eight_claims_and_all_can_be_supported() -> None:
     assert judge(supporting()) == dict.fromkeys(range(1, 9), SUPPORTED)
     assert judge(supporting(), deviation=0.001) == dict.fromkeys(range(1, 9), SUPPORTED)
     assert len(CLAIMS) == 8
+
+
+@pytest.mark.parametrize("version", get_args(Version))
+def test_the_code_stands_beside_a_baseline_with_the_same_vector(version: Version) -> None:
+    """It is shown, and the verdict, which is on the paper's own baselines, does not rest on it."""
+    values = {
+        (of_version(row, version) if row.model == "ssdvae" else row, figure): value
+        for (row, figure), value in supporting().items()
+    }
+    rival = {(RNNLM_DOCUMENT, "ppl_official"): 20.0, (RNNLM_DOCUMENT, "cloze_nll"): 0.45}
+    found = verdicts(Evidence(measured_from(values | rival), OBSERVED, version=version))
+    assert {v.verdict for v in found} == {SUPPORTED}
+    evidence = [v.evidence for v in found if RNNLM_DOCUMENT.label in v.evidence]
+    assert len(evidence) == (2 if version == "code" else 0)
+    for text in evidence:
+        assert "Beside it: " in text.partition(RNNLM_DOCUMENT.label)[0]
 
 
 REFUTING: dict[str, tuple[set[int], Callable[[Values], None]]] = {

@@ -76,7 +76,8 @@ class Configuration:
         return TrainSettings.of({**common, **apart, **variant})
 
 
-VECTORS = tuple(Configuration("rnnlm", variant=variant) for variant in ("document", "past"))
+RNNLM_DOCUMENT, RNNLM_PAST = (Configuration("rnnlm", variant=variant) for variant in ("document", "past"))
+VECTORS = (RNNLM_DOCUMENT, RNNLM_PAST)
 """Baselines with a vector too, where SSDVAE has one."""
 
 RNNLM, RNNLM_ROLE, HAQAE = (Configuration(model) for model in ("rnnlm", "rnnlm-role", "haqae"))
