@@ -96,6 +96,14 @@ def test_the_code_stands_beside_a_baseline_with_the_same_vector(version: Version
         assert "Beside it: " in text.partition(RNNLM_DOCUMENT.label)[0]
 
 
+def test_a_figure_that_is_marked_is_so_in_the_evidence() -> None:
+    measured = Measured()
+    for (row, figure), value in supporting().items():
+        measured.add(row, figure, value, mark=" †" if figure == "ppl_official" and row.observe else "")
+    first = verdicts(Evidence(measured, OBSERVED))[0].evidence
+    assert "40.00 at ε = 0, 38.00 † at ε = 0.2" in first
+
+
 REFUTING: dict[str, tuple[set[int], Callable[[Values], None]]] = {
     "perplexity rises once": ({1, 6}, lambda v: v.update({(ssdvae_row(0.5), "ppl_official"): 39.0})),
     "perplexity is the same at all ε": (

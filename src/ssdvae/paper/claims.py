@@ -133,7 +133,7 @@ def _best_when_high(points: Sequence[Point]) -> Part:
     if len(points) < 2 or not any(observe >= HIGH for observe, _ in points):
         return Part(None, f"It takes the perplexity at two values of ε, one of them {HIGH:g} or more.")
     observe, best = min(points, key=lambda point: point[1].mean)
-    evidence = f"Perplexity is lowest at ε = {observe:g} ({best.mean:.2f})."
+    evidence = f"Perplexity is lowest at ε = {observe:g} ({best.text('ppl_official')})."
     return Part(observe >= HIGH, evidence, fewest_seeds(points))
 
 
@@ -194,7 +194,9 @@ def haqae_level(e: Evidence) -> list[str]:
     if goal is None or not points:
         return []
     where = ", ".join(f"{p.mean:.0f} at ε = {observe:g}" for observe, p in points)
-    return [f"Steps to HAQAE's best perplexity ({goal.mean:.2f}), of the runs that reach it: {where}."]
+    return [
+        f"Steps to HAQAE's best perplexity ({goal.text('ppl_best')}), of the runs that reach it: {where}."
+    ]
 
 
 CLAIMS: Sequence[tuple[str, Callable[[Evidence], list[Part]], Callable[[Evidence], list[str]]]] = (

@@ -30,15 +30,19 @@ class Estimate:
     mean: float
     error: float
     seeds: int
+    mark: str = ""  # stands beside it, wherever it is shown
 
     @classmethod
     def of(cls, spread: Spread) -> Estimate:
         seeds = len(spread.values)
-        return cls(spread.mean, (spread.deviation or 0.0) / math.sqrt(seeds), seeds)
+        return cls(spread.mean, (spread.deviation or 0.0) / math.sqrt(seeds), seeds, spread.mark)
 
     def __sub__(self, other: Estimate) -> Estimate:
         error = math.hypot(self.error, other.error)
         return Estimate(self.mean - other.mean, error, min(self.seeds, other.seeds))
+
+    def text(self, figure: str) -> str:
+        return figure_named(figure).text(self.mean) + self.mark
 
     def clearly_above(self, other: Estimate) -> bool:
         difference = self - other
@@ -94,8 +98,7 @@ class Evidence:
 
 def series(points: Sequence[Point], figure: str) -> str:
     """A figure at each ε, as text."""
-    text = figure_named(figure).text
-    return ", ".join(f"{text(e.mean)} at ε = {observe:g}" for observe, e in points)
+    return ", ".join(f"{e.text(figure)} at ε = {observe:g}" for observe, e in points)
 
 
 def fewest_seeds(points: Iterable[Point], *others: Estimate) -> int:
@@ -139,7 +142,7 @@ def beats(
     better = [e for e in points if _better(e[1], rival, higher)]
     worse = [point for point in points if point not in better]
     place, seeds = "above" if higher else "below", fewest_seeds(points, rival)
-    says = f"{what}: {clearly(seeds)}{place} {name} ({figure_named(figure).text(rival.mean)})"
+    says = f"{what}: {clearly(seeds)}{place} {name} ({rival.text(figure)})"
     but = f", not with {series(worse, figure)}" if worse else ""
     return Part(not worse, f"{says} at {len(better)} of {len(points)} ε{but}.", seeds)
 

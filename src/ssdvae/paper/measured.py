@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssdvae.evaluation.summary import Spread
-from ssdvae.evaluation.tasks import find_figure, find_task
+from ssdvae.evaluation.tasks import find_figure, find_task, mark_of
 from ssdvae.evaluation.tasks.base import Figure
 from ssdvae.paper.grid import HAQAE, Cell, Configuration
 from ssdvae.paper.job import Job
@@ -53,7 +53,8 @@ class CellFigure:
 
     @classmethod
     def of_validation(cls, record: Record) -> CellFigure:
-        return cls(VALIDATION, f"{record['step']}:{record['epoch']:g}", record["ppl"])
+        when = f"{record['step']}:{record['epoch']:g}"
+        return cls(VALIDATION, when, record["ppl"], mark_of("ppl", record))
 
     def validation(self) -> Record:
         step, _, epoch = self.data.partition(":")
@@ -118,9 +119,6 @@ def curve_figures(curve: Curve) -> Iterator[CellFigure]:
     """What a learning curve says by itself."""
     if (best := best_validation(curve)) is not None:
         converged = _first_below(curve, CLOSE * best["ppl"]) or best["step"]
-        for name, value in (
-            ("ppl_best", best["ppl"]),
-            ("step_best", best["step"]),
-            ("step_converged", converged),
-        ):
-            yield CellFigure(name, CORPUS, value)
+        yield CellFigure("ppl_best", CORPUS, best["ppl"], mark_of("ppl", best))
+        yield CellFigure("step_best", CORPUS, best["step"])
+        yield CellFigure("step_converged", CORPUS, converged)

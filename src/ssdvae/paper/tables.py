@@ -167,11 +167,12 @@ def curve_table(measured: Measured, context: Context) -> Table:
         for record in (record for curve in measured.curves[row] for record in curve):
             steps[record["step"]] = record["epoch"]
             values.setdefault((record["step"], row), []).append(record["ppl"])
+    marks = {row: measured.marks.get((row, "ppl_best", CORPUS), "") for row in rows_with}
     rows: list[Row] = [
         (
             (str(step), f"{epoch:g}"),
             tuple(
-                Number.from_spread(Spread(tuple(found)), figure_named("ppl"))
+                Number.from_spread(Spread(tuple(found), marks[row]), figure_named("ppl"))
                 if (found := values.get((step, row)))
                 else None
                 for row in rows_with
