@@ -81,7 +81,7 @@ def picture(title: str, figure: str) -> Drawing:
         marks = [Mark(n, mean(found[n].values), note) for n, note in notes.items()]
         series.append(Series(name, colour, marks))
     points = [mark for one in series for mark in one.marks]
-    across = Axis("training documents", 0, max(mark.x for mark in points), root=True)
+    across = Axis("training documents", 0, max(mark.x for mark in points))
     up = Axis(title, *padded_range([mark.y for mark in points]))
     return curves(f"{title}, by training documents", across, up, series)
 

@@ -20,8 +20,8 @@ from ssdvae.report.html import Html, percent, tag
 from ssdvae.report.page import asset
 from ssdvae.report.runs import read_runs
 
-KEYS, KEY = 26.0, 7.0
-"""The height of a line of keys, and the width of a letter in it."""
+KEYS, KEY = 26.0, 9.0
+"""The height of a line of keys, and the width of a letter in it: that of a capital."""
 
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot have, not even escaped."""
