@@ -5,45 +5,63 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from statistics import mean, stdev
 
 from scipy.stats import ttest_ind
 
+from ssdvae.evaluation.summary import Spread
+from ssdvae.evaluation.tasks import find_figure
 from ssdvae.markdown import markdown_table
 from ssdvae.paper.figures import published_figures
+from ssdvae.paper.grid import (
+    HAQAE,
+    RNNLM,
+    RNNLM_DOCUMENT,
+    RNNLM_PAST,
+    RNNLM_ROLE,
+    VECTORS,
+    Configuration,
+    of_version,
+    ssdvae_row,
+)
+from ssdvae.paper.kept import Kept
+from ssdvae.paper.measured import CORPUS
 from ssdvae.report.charts import Axis, Drawing, Mark, Series, curves, padded_range
 from ssdvae.report.pictures import Picture
 
 HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True)
-class Seeds:
-    """One figure of runs that differ in their seed; no values if there is none."""
+@cache
+def kept(sweep: str) -> Kept:
+    return Kept.read(HERE / "cells" / f"{sweep}.csv")
 
-    values: list[float]
-    mark: str  # what stands beside the figure wherever it is shown
 
-    @classmethod
-    def read(cls, sweep: str, row: str, figure: str, data: str = "corpus") -> Seeds:
-        """``row`` is the name of the cells without the seed."""
-        path = HERE / "cells" / f"{sweep}.csv"
-        lines = csv.DictReader(path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
-        found = [
-            line
-            for line in lines
-            if (line["cell"].rpartition("-seed")[0], line["figure"], line["data"]) == (row, figure, data)
-        ]
-        return cls([float(line["value"]) for line in found], found[0]["mark"] if found else "")
+def spread(sweep: str, row: Configuration, figure: str, data: str = CORPUS) -> Spread | None:
+    """One figure over the seeds of a row; None if no run has it."""
+    found = [
+        one
+        for name, (_, figures) in kept(sweep).cells.items()
+        for one in figures
+        if (name.rpartition("-seed")[0], one.figure, one.data) == (row.name, figure, data)
+    ]
+    return Spread(tuple(one.value for one in found), found[0].mark) if found else None
 
-    def text(self, unit: float) -> str:
-        values = [unit * value for value in self.values]
-        spread = f" ± {stdev(values):.1f}" if len(values) > 1 else ""
-        return f"{mean(values):.1f}{spread}{self.mark}" if values else "–"
+
+def text(found: Spread | None, name: str, unit: float) -> str:
+    """Mean ± deviation, with one digit after the point."""
+    figure = find_figure(name)
+    assert figure is not None, name
+    if found is None:
+        return "–"
+    return Spread(tuple(unit * value for value in found.values), found.mark).text(figure, "{:.1f}".format)
+
+
+def code_row(observe: float) -> Configuration:
+    return of_version(ssdvae_row(observe), "code")
 
 
 # What scale does: a figure against the training documents, with a curve for each model.
@@ -54,22 +72,24 @@ DOCUMENTS = {"wiki3": 3_000, "wiki12": 12_000, "wiki24": 24_000, "wiki46": 46_13
 @dataclass(frozen=True)
 class Model:
     name: str
-    row: str
+    row: Configuration
     sweep: str = ""  # how the names of its sweeps go on
 
 
 MODELS = (
-    Model("RNNLM", "rnnlm"),
-    Model("RNNLM, tied", "rnnlm", "-tied"),
-    Model("SSDVAE, ε = 0.4", "ssdvae-0.4"),
-    Model("SSDVAE, authors' code", "ssdvae-code-0.4"),
+    Model("RNNLM", RNNLM),
+    Model("RNNLM, tied", RNNLM, "-tied"),
+    Model("SSDVAE, ε = 0.4", ssdvae_row(0.4)),
+    Model("SSDVAE, authors' code", code_row(0.4)),
 )
 
 
-def by_documents(model: Model, figure: str) -> dict[int, Seeds]:
+def by_documents(model: Model, figure: str) -> dict[int, Spread]:
     """At the sizes that were run."""
-    found = {n: Seeds.read(f"{corpus}{model.sweep}", model.row, figure) for corpus, n in DOCUMENTS.items()}
-    return {n: seeds for n, seeds in found.items() if seeds.values}
+    sweeps = {n: f"{corpus}{model.sweep}" for corpus, n in DOCUMENTS.items()}
+    run = {n: sweep for n, sweep in sweeps.items() if (HERE / "cells" / f"{sweep}.csv").exists()}
+    found = ((n, spread(sweep, model.row, figure)) for n, sweep in run.items())
+    return {n: one for n, one in found if one is not None}
 
 
 def picture(title: str, figure: str) -> Drawing:
@@ -77,8 +97,7 @@ def picture(title: str, figure: str) -> Drawing:
     for colour, model in enumerate(MODELS):
         found = by_documents(model, figure)
         name = model.name + next(iter(found.values())).mark
-        notes = {n: f"{name}, {n:,} documents: {mean(seeds.values):.3g}" for n, seeds in found.items()}
-        marks = [Mark(n, mean(found[n].values), note) for n, note in notes.items()]
+        marks = [Mark(n, s.mean, f"{name}, {n:,} documents: {s.mean:.3g}") for n, s in found.items()]
         series.append(Series(name, colour, marks))
     points = [mark for one in series for mark in one.marks]
     across = Axis("training documents", 0, max(mark.x for mark in points))
@@ -95,12 +114,12 @@ PICTURES = {
 
 def scale() -> str:
     """What the pictures show."""
+    units = {"ppl": 1, "cloze_nll": 100, "cloze_pmi": 100}
     lines = []
     for model in MODELS:
-        figures = [(by_documents(model, "ppl"), 1)]
-        figures += [(by_documents(model, figure), 100) for figure in ("cloze_nll", "cloze_pmi")]
-        for n, seeds in figures[0][0].items():
-            texts = [found[n].text(unit) for found, unit in figures]
+        figures = {figure: by_documents(model, figure) for figure in units}
+        for n, seeds in figures["ppl"].items():
+            texts = [text(found[n], figure, units[figure]) for figure, found in figures.items()]
             lines.append([model.name, f"{n:,}", str(len(seeds.values)), *texts])
     return markdown_table(["", "documents", "seeds", "`ppl`", "cloze, likelihood", "cloze, PMI"], lines)
 
@@ -110,23 +129,11 @@ def scale() -> str:
 OBSERVED = (0.0, 0.4, 0.9)
 
 
-@dataclass(frozen=True)
-class Row:
-    name: str
-    cells: str  # their name without the seed
-    model: str = ""  # in the paper, where it has the row
-    observe: float | None = None
-
-
-ROWS = (
-    Row("RNNLM", "rnnlm", "rnnlm"),
-    Row("RNNLM + document vector", "rnnlm-document"),
-    Row("RNNLM + past vector", "rnnlm-past"),
-    Row("RNNLM+ROLE", "rnnlm-role", "rnnlm-role"),
-    Row("HAQAE", "haqae", "haqae"),
-    *(Row(f"SSDVAE, text, ε = {e:g}", f"ssdvae-{e}", "ssdvae", e) for e in OBSERVED),
-    *(Row(f"SSDVAE, code, ε = {e:g}", f"ssdvae-code-{e}", "ssdvae", e) for e in OBSERVED),
-)
+ROWS = {
+    **{row.label: row for row in (RNNLM, RNNLM_DOCUMENT, RNNLM_PAST, RNNLM_ROLE, HAQAE)},
+    **{f"SSDVAE, text, ε = {e:g}": ssdvae_row(e) for e in OBSERVED},
+    **{f"SSDVAE, code, ε = {e:g}": code_row(e) for e in OBSERVED},
+}
 CLOZE = {
     "Wikipedia, likelihood": ("cloze_nll", "corpus"),
     "New York Times, likelihood": ("cloze_nll", "nyt"),
@@ -151,36 +158,33 @@ PAPER = {("ppl_official", "corpus"): "wiki", ("cloze_nll", "corpus"): "wiki", ("
 
 
 def _table(columns: dict[str, tuple[str, str]], unit: float) -> str:
-    head, lines = [""], [[row.name] for row in ROWS]
+    head, lines = [""], [[name] for name in ROWS]
     for title, (figure, data) in columns.items():
         in_paper = PAPER.get((figure, data))
         head += [f"{title}: paper", "ours"] if in_paper else [title]
-        for line, row in zip(lines, ROWS, strict=True):
+        for line, row in zip(lines, ROWS.values(), strict=True):
             if in_paper:
                 line.append(_papers(row, figure, in_paper, unit))
-            line.append(Seeds.read("wiki24", row.cells, figure, data).text(unit))
+            line.append(text(spread("wiki24", row, figure, data), figure, unit))
     return markdown_table(head, lines)
 
 
-def _papers(row: Row, figure: str, data: str, unit: float) -> str:
+def _papers(row: Configuration, figure: str, data: str, unit: float) -> str:
     wanted = (row.model, row.observe, figure, data, "valid")
     for p in published_figures().figures:
-        if (p.model, p.observe, p.figure, p.data, p.split) == wanted:
+        if row not in VECTORS and (p.model, p.observe, p.figure, p.data, p.split) == wanted:
             return f"{unit * p.mean:.1f} ± {unit * p.deviation:.1f}"
     return "–"
 
 
 DIFFERENCES = {
-    **{f"SSDVAE, ε = {e:g}: code against text": (f"ssdvae-code-{e}", f"ssdvae-{e}") for e in OBSERVED},
-    "RNNLM: with a document vector against without": ("rnnlm-document", "rnnlm"),
-    "RNNLM: with a past vector against without": ("rnnlm-past", "rnnlm"),
-    **{f"SSDVAE, text, ε = {e:g}, against RNNLM": (f"ssdvae-{e}", "rnnlm") for e in OBSERVED},
+    **{f"SSDVAE, ε = {e:g}: code against text": (code_row(e), ssdvae_row(e)) for e in OBSERVED},
+    "RNNLM: with a document vector against without": (RNNLM_DOCUMENT, RNNLM),
+    "RNNLM: with a past vector against without": (RNNLM_PAST, RNNLM),
+    **{f"SSDVAE, text, ε = {e:g}, against RNNLM": (ssdvae_row(e), RNNLM) for e in OBSERVED},
+    **{f"SSDVAE, code, ε = {e:g} against ε = 0": (code_row(e), code_row(0.0)) for e in OBSERVED[1:]},
     **{
-        f"SSDVAE, code, ε = {e:g} against ε = 0": (f"ssdvae-code-{e}", "ssdvae-code-0.0")
-        for e in OBSERVED[1:]
-    },
-    **{
-        f"SSDVAE, code, ε = {e:g}, against RNNLM + document vector": (f"ssdvae-code-{e}", "rnnlm-document")
+        f"SSDVAE, code, ε = {e:g}, against {RNNLM_DOCUMENT.label}": (code_row(e), RNNLM_DOCUMENT)
         for e in OBSERVED
     },
 }
@@ -192,11 +196,13 @@ def differences() -> str:
     return markdown_table(["", *CLOZE], lines)
 
 
-def _differences(one: str, other: str) -> Iterator[str]:
+def _differences(one: Configuration, other: Configuration) -> Iterator[str]:
     for figure, data in CLOZE.values():
-        a, b = (Seeds.read("wiki24", row, figure, data).values for row in (one, other))
-        low, high = ttest_ind(a, b, equal_var=False).confidence_interval()
-        yield f"{100 * (mean(a) - mean(b)):+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+        a, b = (spread("wiki24", row, figure, data) for row in (one, other))
+        assert a is not None, one.name
+        assert b is not None, other.name
+        low, high = ttest_ind(a.values, b.values, equal_var=False).confidence_interval()
+        yield f"{100 * (a.mean - b.mean):+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
 
 
 TABLES = (perplexities, clozes, differences, scale)
