@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,18 @@ def new_accelerator(settings: TrainSettings, folder: Path | None = None) -> Acce
     cpu = fastest_device().type == "cpu"
     tracking = {"log_with": chosen_trackers(settings) or None, "project_dir": folder and folder / FOLDER}
     return Accelerator(mixed_precision=settings.precision, cpu=cpu, **tracking)
+
+
+@atexit.register
+def _leave_processes() -> None:
+    """Leave the group of processes, if there is one, before the interpreter ends.
+
+    Otherwise Gloo's threads now and then abort a process that has trained well, and torchrun takes that for a
+    failure. NCCL ends well by itself, and to leave it after an error would be to wait for the others.
+    """
+    group = torch.distributed
+    if group.is_available() and group.is_initialized() and group.get_backend() == "gloo":
+        group.destroy_process_group()
 
 
 def new_model(
