@@ -242,6 +242,10 @@ def test_kept_cells_are_not_made_again(
     words = ["reproduce", *ALL, "--data", str(corpus), "--cells", str(kept)]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     assert tables(tmp_path / "out") == tables(whole)
+    # Cells that this command does not ask for are not lost to the next one.
+    Path(kept).write_text(Path(kept).read_text() + "zoo,0123,corpus,ppl,9.5,\n")
+    assert main([*words, "--out", str(tmp_path / "out")]) == 0
+    assert tables(tmp_path / "out") == {**tables(whole), "cells.csv": Path(kept).read_bytes()}
     assert main([*words, "--hidden=9", "--out", str(tmp_path / "other")]) == 2
     assert "was made with other settings" in capsys.readouterr().err
     for line in ("a,b,corpus,ppl,much,", "a,b,later,validation_ppl,9,", "a,b,5,validation_ppl,9,"):

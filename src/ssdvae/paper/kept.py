@@ -111,15 +111,17 @@ class Kept:
 
 
 def write_cells(path: Path, jobs: Mapping[Cell, Job], names: Mapping[Path, str], kept: Kept | None) -> None:
-    """The figures of all cells that are finished, here or elsewhere."""
+    """The figures of all cells that are finished, here or elsewhere; those that were not asked for, too."""
+    cells = dict(kept.cells) if kept is not None else {}
+    for cell, job in jobs.items():
+        if figures := all_figures(cell, job, names, kept):
+            cells[cell.name] = made_with(job), figures
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEAD)
-        for cell, job in sorted(jobs.items(), key=lambda item: item[0].name):
-            figures = all_figures(cell, job, names, kept)
-            made = made_with(job) if figures else ""
+        for name, (made, figures) in sorted(cells.items()):
             for f in figures:
-                writer.writerow([cell.name, made, f.data, f.figure, repr(float(f.value)), f.mark])
+                writer.writerow([name, made, f.data, f.figure, repr(float(f.value)), f.mark])
 
 
 def all_figures(cell: Cell, job: Job, names: Mapping[Path, str], kept: Kept | None) -> tuple[CellFigure, ...]:
