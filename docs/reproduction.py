@@ -182,7 +182,9 @@ DIFFERENCES = {
     "RNNLM: with a document vector against without": (RNNLM_DOCUMENT, RNNLM),
     "RNNLM: with a past vector against without": (RNNLM_PAST, RNNLM),
     **{f"SSDVAE, text, ε = {e:g}, against RNNLM": (ssdvae_row(e), RNNLM) for e in OBSERVED},
+    **{f"SSDVAE, text, ε = {e:g} against ε = 0": (ssdvae_row(e), ssdvae_row(0.0)) for e in OBSERVED[1:]},
     **{f"SSDVAE, code, ε = {e:g} against ε = 0": (code_row(e), code_row(0.0)) for e in OBSERVED[1:]},
+    **{f"SSDVAE, code, ε = {e:g}, against HAQAE": (code_row(e), HAQAE) for e in OBSERVED},
     **{
         f"SSDVAE, code, ε = {e:g}, against {RNNLM_DOCUMENT.label}": (code_row(e), RNNLM_DOCUMENT)
         for e in OBSERVED

@@ -1,7 +1,7 @@
 """A vector of the whole document, as the authors' code of the paper's time has it and the paper does not.
 
 It has read the words that it helps to predict, and nothing in the objective pays for that: with it the
-perplexity is none of a model of sequences. ``ssdvae.models.past`` is its honest counterpart.
+perplexity is none of a model of sequences. ``ssdvae.models.past`` is its counterpart that does not read ahead.
 """
 
 from __future__ import annotations
