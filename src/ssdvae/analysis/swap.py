@@ -4,17 +4,19 @@ A first pass over the data records what the part gives for each document. In the
 document gets the mean of that, or what another document was given; all else is computed as ever:
 
     ==================  ==================================================================
-    document-vector     what the vector of the whole document adds to the logits
-    frames              the vectors of the frames that the words follow, the first state with them
+    document-vector     the vector of the whole document, for frames and words
+    frames              the frames that the words follow, the first state with them
     state               the first state of the decoder alone
     ==================  ==================================================================
 
-A part whose swap changes nothing is not used; one whose swap takes the cloze to chance is all that tells.
+Whole documents are exchanged among themselves, and so are seeds that are to be continued; frames only among
+documents of as many events. A part whose swap changes nothing is not used; one whose swap takes the cloze to
+chance is all that the model goes by.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -26,12 +28,13 @@ from ssdvae.data.batches import generator
 from ssdvae.errors import UserError
 from ssdvae.models.base import EventModel
 from ssdvae.models.latent import Posterior
+from ssdvae.models.plan import Plan, PlanRequest
 
 Way = Literal["mean", "other"]
 WAYS: tuple[Way, ...] = ("mean", "other")
 
 Rows = tuple[Tensor, ...]
-"""What a part gives for the documents of a batch: the first dimension is theirs."""
+"""What a part gives for one document."""
 
 
 @dataclass(frozen=True)
@@ -43,55 +46,82 @@ class Swapped:
     figures: dict[str, float]
 
 
+@dataclass(frozen=True)
+class _Question:
+    """The documents that a plan is wanted for."""
+
+    continued: bool  # whether more events are to follow than were read
+    documents: list[bytes]  # the words of each, which tell it from others
+
+    @classmethod
+    def of(cls, request: PlanRequest) -> _Question:
+        tokens, mask = request.read.tokens.cpu(), request.read.mask.cpu()
+        documents = [words[there].numpy().tobytes() for words, there in zip(tokens, mask, strict=True)]
+        return cls(request.mask.shape[1] > request.read.mask.shape[1], documents)
+
+
+Pool = tuple[Any, ...]
+"""Whether documents are continued, and the shapes of what they get: who can be swapped with whom."""
+
+
 class _Recording:
-    """What a part gave, call by call, and what it is made to give instead."""
+    """What a part gave each document, and what it is made to give instead."""
 
     def __init__(self) -> None:
-        self.calls: list[Rows] = []
-        self.place = 0
-        self.given: list[Rows] = []
+        self.own: dict[Pool, dict[bytes, Rows]] = {}
+        self.given: dict[Pool, dict[bytes, Rows]] = {}
+        self._asked: _Question | None = None
+
+    def ask(self, question: _Question) -> None:
+        self._asked = question
 
     def record(self, module: nn.Module, inputs: Any, output: Any) -> None:
-        self.calls.append(tuple(part.detach().clone() for part in _rows(output)))
+        for pool, document, rows in self._answer(output):
+            self.own.setdefault(pool, {}).setdefault(document, rows)
 
     def swap(self, way: Way, seed: int) -> None:
-        """Decide what each call gets; calls of the same shape are one pool of documents."""
-        self.place, self.given = 0, [()] * len(self.calls)
-        pools: dict[tuple[torch.Size, ...], list[int]] = {}
-        for number, rows in enumerate(self.calls):
-            pools.setdefault(tuple(part.shape[1:] for part in rows), []).append(number)
-        for number, calls in enumerate(pools.values()):
-            together = tuple(torch.cat(parts) for parts in zip(*(self.calls[c] for c in calls), strict=True))
-            count = len(together[0])
+        """Decide what each document gets."""
+        for number, (pool, rows) in enumerate(self.own.items()):
+            together = [torch.stack(parts) for parts in zip(*rows.values(), strict=True)]
             if way == "mean":
-                changed = tuple(part.mean(0, keepdim=True).expand_as(part) for part in together)
+                changed = [part.mean(0, keepdim=True).expand_as(part) for part in together]
             else:
                 # A cycle through a random order: nobody gets its own, if there is more than one.
-                order = torch.randperm(count, generator=generator(seed, "swap", number))
+                order = torch.randperm(len(rows), generator=generator(seed, "swap", number))
                 other = torch.empty_like(order)
                 other[order] = order.roll(1)
-                changed = tuple(part[other.to(part.device)] for part in together)
-            sizes = [len(self.calls[c][0]) for c in calls]
-            for call, rows in zip(
-                calls, zip(*(torch.split(part, sizes) for part in changed), strict=True), strict=True
-            ):
-                self.given[call] = rows
+                changed = [part[other.to(part.device)] for part in together]
+            self.given[pool] = dict(zip(rows, zip(*changed, strict=True), strict=True))
 
     def replay(self, module: nn.Module, inputs: Any, output: Any) -> Any:
-        rows, self.place = self.given[self.place], self.place + 1
-        return _with_rows(output, rows)
+        given = [self.given[pool][document] for pool, document, _ in self._answer(output)]
+        return _with_rows(output, given) if given else output
+
+    def _answer(self, output: Any) -> Iterator[tuple[Pool, bytes, Rows]]:
+        """What each document that was asked about gets. Only once: what comes later is for no plan."""
+        asked, self._asked = self._asked, None
+        if asked is None:
+            return
+        for document, rows in zip(asked.documents, _rows(output), strict=True):
+            yield (asked.continued, *(part.shape for part in rows)), document, rows
 
 
-def _rows(output: Any) -> Rows:
+def _rows(output: Any) -> Iterator[Rows]:
+    """What each document gets, without padding."""
     if isinstance(output, Posterior):
-        return (output.memory,)
-    return output if isinstance(output, tuple) else (output,)
+        for memory, sample, mask in zip(output.memory, output.sample, output.mask, strict=True):
+            yield memory[mask].clone(), sample[mask].clone()
+    else:
+        for row in output:
+            yield (row.clone(),)
 
 
-def _with_rows(output: Any, rows: Rows) -> Any:
+def _with_rows(output: Any, rows: list[Rows]) -> Any:
     if isinstance(output, Posterior):
-        return replace(output, memory=rows[0])
-    return rows if isinstance(output, tuple) else rows[0]
+        memory, sample = output.memory.clone(), output.sample.clone()
+        memory[output.mask], sample[output.mask] = (torch.cat(parts) for parts in zip(*rows, strict=True))
+        return replace(output, memory=memory, sample=sample)
+    return torch.stack([row for (row,) in rows])
 
 
 @contextmanager
@@ -103,20 +133,42 @@ def _hooked(module: nn.Module, hook: Callable[[nn.Module, Any, Any], Any]) -> It
         handle.remove()
 
 
+@contextmanager
+def _noted(model: EventModel, recordings: Iterable[_Recording]) -> Iterator[None]:
+    """Tell recordings of every plan that is wanted of the model."""
+    plan, told = model.plan, list(recordings)
+
+    def noting(request: PlanRequest) -> Plan:
+        question = _Question.of(request)
+        for recording in told:
+            recording.ask(question)
+        return plan(request)
+
+    model.__dict__["plan"] = noting
+    try:
+        yield
+    finally:
+        del model.__dict__["plan"]
+
+
 def swap_parts(
     model: EventModel, names: list[str], measure: Callable[[], dict[str, float]], seed: int = 1
 ) -> Iterator[Swapped]:
     """The figures of ``measure`` as they are, and with each part swapped in each way.
 
-    ``measure`` asks the model the same questions in the same order whenever it is called.
+    ``measure`` asks the model the same questions whenever it is called. Its figures must rest on plans
+    (``EventModel.plan``): what a model does without one is left as it is.
     """
     there = model.parts()
+    if not names:
+        raise UserError(f"name at least one part; {model.config.model} has: {', '.join(there) or 'none'}")
     for name in names:
         if name not in there:
             has = ", ".join(there) or "none that can be swapped"
             raise UserError(f"{model.config.model} has no part {name!r}; it has: {has}")
     recordings = {name: _Recording() for name in names}
     with ExitStack() as hooks:
+        hooks.enter_context(_noted(model, recordings.values()))
         for name, recording in recordings.items():
             hooks.enter_context(_hooked(there[name], recording.record))
         figures = measure()
@@ -124,6 +176,6 @@ def swap_parts(
     for name, recording in recordings.items():
         for way in WAYS:
             recording.swap(way, seed)
-            with _hooked(there[name], recording.replay):
+            with _noted(model, [recording]), _hooked(there[name], recording.replay):
                 figures = measure()
             yield Swapped(name, way, figures)  # while nothing is swapped

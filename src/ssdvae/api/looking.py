@@ -27,6 +27,7 @@ from ssdvae.config import (
     ReportSettings,
     Split,
 )
+from ssdvae.config.data import names_of_text
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import AnyEvent
 from ssdvae.data.groups import groups_of_sources, read_groups
@@ -92,7 +93,7 @@ def swap(
 
     ``parts`` are some of document-vector, frames and state. The first row is the model as it is.
     """
-    names = [name.strip() for name in parts.split(",")] if isinstance(parts, str) else list(parts)
+    names = names_of_text(parts) if isinstance(parts, str) else list(parts)
     found, model = corpus_of(run, corpus), as_model(run)
     settings = EvaluateSettings(split=split, tasks="perplexity,cloze", bound_samples=1)
 

@@ -1,7 +1,8 @@
 """A vector of the whole document, as the authors' code of the paper's time has it and the paper does not.
 
 It has read the words that it helps to predict, and nothing in the objective pays for that: with it the
-perplexity is none of a model of sequences. ``ssdvae.models.past`` is its counterpart that does not read ahead.
+perplexity is none of a model of sequences. ``ssdvae.models.past`` is like it and
+does not read ahead.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ssdvae.models.flops import linear_flops
 
 
 class DocumentVector(nn.Module):
-    """θ = softmax(mean_t W_θ h_t), t = tanh(W_t θ): t for the logits of frames, W_v t for those of words.
+    """θ = softmax(mean_t W_θ h_t), t = tanh(W_t θ): t for the logits of frames, ``words`` for those of words.
 
     h_t are the states at the words that were read: those of the whole document, or of the first events of
     one that is to be continued. ``scale`` multiplies W_θ: what Adam does to θ in a step is that much less.
@@ -26,15 +27,13 @@ class DocumentVector(nn.Module):
         self.vector = nn.Linear(size, width)
         self.words = nn.Linear(width, vocabulary, bias=False)
 
-    def forward(
-        self, hidden: Float[Tensor, "B T h"], words: Bool[Tensor, "B T"]
-    ) -> tuple[Float[Tensor, "B w"], Float[Tensor, "B V"]]:
-        """t, and what it adds to the logits of the words."""
+    def forward(self, hidden: Float[Tensor, "B T h"], words: Bool[Tensor, "B T"]) -> Float[Tensor, "B w"]:
+        """t."""
         # What stands in the padding is not even multiplied by zero.
         hidden = hidden.masked_fill(~words[..., None], 0)
         mean = self.mixture(hidden.sum(1) / words.sum(1, keepdim=True).clamp_min(1))
         vector: Tensor = self.vector((self.scale * mean).softmax(-1)).tanh()
-        return vector, self.words(vector)
+        return vector
 
     def flops(self, documents: int) -> int:
         return sum(linear_flops(layer, documents) for layer in (self.mixture, self.vector, self.words))

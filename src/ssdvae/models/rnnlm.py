@@ -81,7 +81,7 @@ class _DocumentReader(nn.Module):
     def forward(self, inputs: Float[Tensor, "B M P d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B V"]:
         """What is added to the logits of the words."""
         hidden = self.reader(inputs, mask)
-        offsets: Tensor = self.vector(hidden, per_word(mask, hidden))[1]
+        offsets: Tensor = self.vector.words(self.vector(hidden, per_word(mask, hidden)))
         return offsets
 
     def flops(self, documents: int, events: int, slots: int) -> int:

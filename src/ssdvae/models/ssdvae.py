@@ -128,8 +128,8 @@ class SSDVAE(EventModel):
         hidden = self.encoder.read(inputs, mask, around)
         if self.document is None:
             return _States(hidden)
-        frames, words = self.document(hidden, per_word(mask, hidden))
-        return _States(hidden, frames[:, None], words)
+        vector = self.document(hidden, per_word(mask, hidden))
+        return _States(hidden, vector[:, None], self.document.words(vector))
 
     def _chain(self, states: _States, request: PlanRequest) -> Posterior:
         offsets = states.frame_offsets
