@@ -43,10 +43,10 @@ def kept(sweep: str) -> Kept:
 def spread(sweep: str, row: Configuration, figure: str, data: str = CORPUS) -> Spread | None:
     """One figure over the seeds of a row; None if no run has it."""
     found = [
-        one
-        for name, (_, figures) in kept(sweep).cells.items()
-        for one in figures
-        if (name.rpartition("-seed")[0], one.figure, one.data) == (row.name, figure, data)
+        line.figure
+        for name, lines in kept(sweep).cells.items()
+        for line in lines
+        if (name.rpartition("-seed")[0], line.figure.figure, line.figure.data) == (row.name, figure, data)
     ]
     return Spread(tuple(one.value for one in found), found[0].mark) if found else None
 

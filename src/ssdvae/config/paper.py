@@ -101,6 +101,10 @@ class ReproduceSettings(EngineSettings):
         pairs = [word.rpartition("=") for word in names_of_text(self.cloze or "")]
         return {name or Path(path).stem: Path(path) for name, _, path in pairs}
 
+    @property
+    def cloze_names(self) -> dict[Path, str]:
+        return {path: name for name, path in self.cloze_files.items()}
+
     def check_relations(self) -> None:
         super().check_relations()
         self._require("scale", self.scale in PRESETS, f"one of {', '.join(PRESETS)}")

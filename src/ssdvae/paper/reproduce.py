@@ -25,7 +25,7 @@ from ssdvae.paper.evidence import Evidence
 from ssdvae.paper.figures import SOURCE
 from ssdvae.paper.grid import Cell, asked_for, grid, tables
 from ssdvae.paper.job import Job, Wanted
-from ssdvae.paper.kept import Kept, all_figures, write_cells
+from ssdvae.paper.kept import Kept, all_lines, write_cells
 from ssdvae.paper.measured import Measured
 from ssdvae.paper.places import open_places
 from ssdvae.paper.render import FORMATS, Table, html
@@ -86,16 +86,22 @@ def reproduce(
         for job in jobs.values():
             refuse_if_other(job)
         kept = None if settings.cells is None else Kept.read(settings.cells)
-        names_of = {path: name for name, path in settings.cloze_files.items()}
+        for cell, job in jobs.items():
+            if kept and (other := kept.made_otherwise(cell, job, settings.cloze_names)):
+                raise UserError(f"{other}\nask for the same, or leave out --cells")
         left = {
             cell: job
             for cell, job in jobs.items()
-            if not job.finished() and not (kept and kept.covers(cell, job, names_of))
+            if not job.finished() and not (kept and kept.covers(cell, job, settings.cloze_names))
         }
         # What an earlier sweep has left for other tables and models speaks for or against the claims, too.
         every = grid(asked_for("all"), dataclasses.replace(settings, models=None))
         known = prepared.jobs(cell for cell in every if cell.row.single in corpora)
-        known = {cell: job for cell, job in known.items() if not differences(job)}
+        known = {
+            cell: job
+            for cell, job in known.items()
+            if not differences(job) and not (kept and kept.made_otherwise(cell, job, settings.cloze_names))
+        }
         outcome = _Outcome(names, known, out, Context(settings, shared, corpus), kept)
         failed: dict[Cell, str] = {}
         if left:
@@ -212,22 +218,19 @@ class _Outcome:
         tables = all_tables(self.names, measured, found, self.context)
         folder = self.out / "tables"
         folder.mkdir(exist_ok=True)
-        write_cells(folder / "cells.csv", self.jobs, self._cloze_names, self.kept)
+        write_cells(folder / "cells.csv", self.jobs, self.context.settings.cloze_names, self.kept)
         for table in tables:
             for suffix, text in FORMATS:
                 with atomic_write(folder / f"{table.name}{suffix}") as path:
                     path.write_text(text(table), encoding="utf-8")
         return Reproduced(self.out, tables, found)
 
-    @property
-    def _cloze_names(self) -> dict[Path, str]:
-        return {path: name for name, path in self.context.settings.cloze_files.items()}
-
     def _measured(self) -> Measured:
         """What the finished cells give."""
         measured = Measured()
         for cell, job in self.jobs.items():
-            measured.add_cell(cell.row, all_figures(cell, job, self._cloze_names, self.kept))
+            lines = all_lines(cell, job, self.context.settings.cloze_names, self.kept)
+            measured.add_cell(cell.row, (line.figure for line in lines))
         measured.add_steps_to_haqae()
         return measured
 
