@@ -15,6 +15,9 @@ from ssdvae.shapes import check_shape, made
 
 SCORES = "scores.json"
 
+READS_AHEAD = "ppl_reads_ahead"
+"""The score that is 1 if the model has read the words that it predicts, and nothing pays for that."""
+
 
 class Bin(TypedDict):
     """Events that are inferred with about the same confidence."""

@@ -23,7 +23,7 @@ from ssdvae.data.events import Document
 from ssdvae.data.readers import write_jsonl
 from ssdvae.errors import UserError
 from ssdvae.evaluation.measure import flat, measure
-from ssdvae.evaluation.tasks import TASKS
+from ssdvae.evaluation.tasks import TASKS, mark_of
 from ssdvae.evaluation.tasks.perplexity import PERPLEXITY
 from ssdvae.files import atomic_write, translate_os_errors
 from ssdvae.markdown import markdown_table
@@ -130,13 +130,13 @@ def _figures(packed: Iterable[Measurement], full: dict[str, Any]) -> str:
             value = mine.scores.get(figure.name)
             if value is None:
                 continue
-            floor = figure.floor and mine.scores.get(figure.floor.score)
+            floor, in_full = figure.floor and mine.scores.get(figure.floor.score), full.get(figure.name)
             rows.append(
                 [
                     f"{mine.task}, {Path(mine.data).name}",
                     figure.title,
-                    figure.headline_text(value),
-                    "" if full.get(figure.name) is None else figure.headline_text(full[figure.name]),
+                    figure.headline_text(value) + figure.mark(mine.scores),
+                    "" if in_full is None else figure.headline_text(in_full) + figure.mark(mine.scores),
                     f"{figure.headline_text(floor)} ({figure.floor.title})" if floor and figure.floor else "",
                 ]
             )
@@ -156,9 +156,11 @@ def _made(run: Path, corpus: Corpus, settings: EvaluateSettings, found: Packed) 
     )
     if found.loss is not None:
         name = str(judged_by(found.full))
+        mark = mark_of(name, found.full)
         text += (
             "\nThe weights are kept in half precision, and computed with in full. The perplexity is "
-            f"{found.scores[name]:.4f}, that of the run {found.full[name]:.4f}: {found.loss:+.3%}.\n"
+            f"{found.scores[name]:.4f}{mark}, that of the run {found.full[name]:.4f}{mark}: "
+            f"{found.loss:+.3%}.\n"
         )
     return text
 

@@ -132,6 +132,16 @@ def test_all_of_it_learns(kind: str) -> None:
             assert bool(parameter.grad.any()), name
 
 
+def test_it_learns_from_contrast() -> None:
+    """What tells a continuation from others is what the vector reads of the seed."""
+    model, batch = with_vector("rnnlm", contrast=1.0, contrast_group=3).train(), toy_batch([3] * 3)
+    model(batch, noise(3)).terms["contrast"].sum().backward()
+    for name, parameter in model.named_parameters():
+        if "document" in name:
+            assert parameter.grad is not None, name
+            assert bool(parameter.grad.any()), name
+
+
 def test_documents_that_are_all_alike_leave_a_language_model_undecided() -> None:
     """θ stays open for what comes later: words that are frequent everywhere do not drive it into a corner."""
     torch.manual_seed(0)

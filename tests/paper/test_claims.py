@@ -102,6 +102,9 @@ def test_a_figure_that_is_marked_is_so_in_the_evidence() -> None:
         measured.add(row, figure, value, mark=" †" if figure == "ppl_official" and row.observe else "")
     first = verdicts(Evidence(measured, OBSERVED))[0].evidence
     assert "40.00 at ε = 0, 38.00 † at ε = 0.2" in first
+    estimate = Estimate(2.0, 0.1, 3, " †")
+    for difference in (estimate - Estimate(1.0, 0.1, 3), Estimate(1.0, 0.1, 3) - estimate):
+        assert difference.mark == " †"
 
 
 REFUTING: dict[str, tuple[set[int], Callable[[Values], None]]] = {

@@ -77,4 +77,9 @@ def test_what_the_paper_does_not_have_has_no_counterpart() -> None:
     counterpart = published_figures().counterpart
     assert counterpart(TrainSettings(observe=0.85), "ppl_official", "valid") is None
     assert counterpart(TrainSettings(observe=0.9), "ppl_bound", "valid") is None
+    # That of the paper has no vector; SSDVAE may have had one.
+    for vector in ("document_vector", "past_vector"):
+        rnnlm = TrainSettings.of({"model": "rnnlm", vector: 20})
+        assert counterpart(rnnlm, "ppl_official", "valid") is None
+    assert counterpart(TrainSettings(observe=0.9, document_vector=20), "ppl_official", "valid") is not None
     assert counterpart(TrainSettings(observe=0.9, attention="concatenation"), "cloze_nll", "valid") is None

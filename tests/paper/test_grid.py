@@ -148,6 +148,8 @@ def test_models_restrict_the_rows() -> None:
     settings = ReproduceSettings(models="haqae, ssdvae-concatenation", observe="0.9,0.9,0.5")
     assert [row.kind for row in rows_of("perplexity", settings)] == ["haqae"]
     assert [row.observe for row in rows_of("ablation", settings)] == [0.5, 0.9]
+    with pytest.raises(UserError, match=r"of the models rnnlm-document\nlanguage models .* --as code"):
+        grid(["perplexity"], ReproduceSettings(models="rnnlm-document"))
     with pytest.raises(UserError, match="no row of these tables is of the models haqae"):
         grid(targets()["frames"], settings)
 

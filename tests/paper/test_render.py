@@ -25,7 +25,7 @@ values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=5)
 figures = st.builds(lambda digits: Figure("x", "x", digits=digits), st.integers(0, 4))
 numbers = st.one_of(
     st.none(),
-    st.builds(Number.from_spread, values.map(lambda v: Spread(tuple(v))), figures),
+    st.builds(Number.from_spread, st.builds(Spread, values.map(tuple), st.sampled_from(["", " †"])), figures),
     st.sampled_from(published_figures().figures).map(Number.from_paper),
 )
 
@@ -75,21 +75,30 @@ def test_the_numbers_are_the_same_in_all_formats(table: Table) -> None:
     cells = [re.split(r"(?<!\\)&", row) for row in rows]
     assert {len(row) for row in cells} == {len(table.head)}
     shown = [
-        [c.strip().replace(r"$\pm$", "±").replace("--", NOTHING) for c in row[table.names :]] for row in cells
+        [
+            c.strip().replace(r"$\pm$", "±").replace(r"\dag{}", "†").replace("--", NOTHING)
+            for c in row[table.names :]
+        ]
+        for row in cells
     ]
     assert [[x.replace("{-}", "-") for x in row] for row in shown] == wanted
 
-    (*_,), *records = csv.reader(io.StringIO(csv_text(table)))
+    head, *records = csv.reader(io.StringIO(csv_text(table)))
+    columns = zip(*(row_figures for _, row_figures in table.rows), strict=True)
+    marked = [any(f is not None and f.mark for f in column) for column in columns]
     for (row_names, row_figures), record in zip_longest(table.rows, records):
+        assert len(record) == len(head)
         assert record[: table.names] == [" ".join(name.split()) for name in row_names]
-        for figure, mean, deviation in zip_longest(
-            row_figures, record[table.names :: 2], record[table.names + 1 :: 2]
-        ):
+        rest = iter(record[table.names :])
+        for figure, has_marks in zip(row_figures, marked, strict=True):
+            mean, deviation, mark = next(rest), next(rest), next(rest) if has_marks else ""
             if figure is None:
-                assert (mean, deviation) == ("", "")
+                assert (mean, deviation, mark) == ("", "", "")
             else:
                 assert float(mean) == figure.mean
                 assert (float(deviation) if deviation else None) == figure.deviation
+                assert mark == figure.mark.strip()
+        assert not list(rest)
 
 
 SPECIAL = re.compile(r"\\[&%$#_{}]")
@@ -107,7 +116,7 @@ def test_no_name_is_taken_for_latex(table: Table) -> None:
     for line in text.split(r"\hline")[2].splitlines():
         assert not line.lstrip().startswith(("[", "*"))
     commands = set(re.findall(r"\\([a-z]+)", plain))
-    ssdvae_row = {
+    ours = {
         "begin",
         "end",
         "centering",
@@ -116,11 +125,12 @@ def test_no_name_is_taken_for_latex(table: Table) -> None:
         "label",
         "linewidth",
         "pm",
+        "dag",
         "varepsilon",
         "leq",
         "geq",
     }
-    assert commands <= ssdvae_row | {
+    assert commands <= ours | {
         f"text{x}" for x in ("backslash", "asciitilde", "asciicircum", "less", "greater", "bar")
     }
 

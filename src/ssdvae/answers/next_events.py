@@ -209,9 +209,8 @@ def _next(
 def _note(model: EventModel, found: Found, samples: int) -> str:
     notes = []
     if not model.exact:
-        how = (
-            f"{samples} draws of the frames" if model.infers_frames else "the latent variables that are read"
-        )
+        how = "the latent variables" if model.latent_shape[0] else "the document vector"
+        how = f"{samples} draws of the frames" if model.infers_frames else f"{how} of what is read"
         notes.append(f"estimated from {how}")
     if found.bayes:
         notes.append("a later slot is given: normalised over the beam")

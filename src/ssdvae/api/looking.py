@@ -34,6 +34,7 @@ from ssdvae.data.groups import groups_of_sources, read_groups
 from ssdvae.errors import not_installed
 from ssdvae.evaluation.measure import flat, measure
 from ssdvae.files import check_exists
+from ssdvae.measurements import READS_AHEAD
 from ssdvae.models.base import EventModel
 from ssdvae.models.packaged import default_model
 from ssdvae.paper.figures import published_figures
@@ -104,7 +105,7 @@ def swap(
     return list(swapping.swap_parts(model, names, figures))
 
 
-SWAP_FIGURES = ("ppl", "cloze_nll", "cloze_pmi")
+SWAP_FIGURES = ("ppl", READS_AHEAD, "cloze_nll", "cloze_pmi")
 
 
 @with_settings(InferSettings)

@@ -48,7 +48,9 @@ def evaluate(args: Namespace) -> None:
             note = figure_note(name) if value is not None else None
             print(f"{name:{wide}}{shown:10}{note}" if note else f"{name:{wide}}{shown}")
     if any(mark_of(name, found) for name in found):
-        print("† the model has read the words that it predicts: compare models by ppl_bound")
+        bounded = found.get("ppl_bound") is not None
+        instead = "compare models by ppl_bound" if bounded else "this compares with no other model"
+        print(f"† the model has read the words that it predicts: {instead}")
 
 
 def scores_flags(parser: Parser, argv: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.cli.layout import TableText
+from ssdvae.evaluation.tasks import find_figure
 
 if TYPE_CHECKING:
     from ssdvae.analysis.swap import Swapped
@@ -125,19 +126,16 @@ def _compare_table(found: dict[str, Any]) -> TableText:
 
 def swap_table(rows: Sequence[Swapped]) -> TableText:
     """The model as it is, and with each part swapped."""
-    names = list(rows[0].figures)
+    shown = [figure for name in rows[0].figures if (figure := find_figure(name)) is not None]
     lines = [
         [
             row.part or "as it is",
             {"mean": "the mean", "other": "another document's"}.get(row.way or "", ""),
-            *(
-                f"{row.figures[name]:.2f}" if name == "ppl" else f"{100 * row.figures[name]:.1f} %"
-                for name in names
-            ),
+            *(figure.headline_text(row.figures[figure.name]) + figure.mark(row.figures) for figure in shown),
         ]
         for row in rows
     ]
-    return "What parts are worth", ["part", "is", *names], lines
+    return "What parts are worth", ["part", "is", *(figure.name for figure in shown)], lines
 
 
 def inferred_table(document: InferredDocument) -> TableText:

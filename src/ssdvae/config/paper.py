@@ -29,10 +29,13 @@ with a vector of the document or of the events so far, stand beside what the aut
 Version = Literal["paper", "code"]
 """What SSDVAE is: the model of the paper's text, or that of the authors' code of its time."""
 
+SET_APART = ("document_vector", "injection", "past_vector")
+"""What ``--as code`` and its rows are about, and nothing else."""
+
 TRAINED_ALIKE = tuple(
     name
     for name in TrainSettings.names()
-    if name not in ("model", "attention", "observe", "seed", "recipe", "preset")
+    if name not in ("model", "attention", "observe", "seed", "recipe", "preset", *SET_APART)
 )
 MEASURED_ALIKE = tuple(
     name

@@ -50,6 +50,14 @@ class ClozeScores:
         return self._options.details()
 
 
+def refuse_to_read_options(document_vector: bool, settings: EvaluateSettings) -> None:
+    if document_vector and settings.cloze_frames == "read":
+        raise UserError(
+            "--cloze-frames read: the document vector would read the option that it is to choose\n"
+            "with a document vector, frames are foreseen"
+        )
+
+
 @torch.no_grad()
 def score_cloze(
     model: EventModel,
@@ -58,6 +66,7 @@ def score_cloze(
     advance: Advance = no_advance,
 ) -> ClozeScores:
     """Score every option after its own seed, and every continuation after some seeds of other items."""
+    refuse_to_read_options(not model.has_bound, settings)
     training = model.training
     model.eval()
     items, options, events = task.options.shape[:3]
@@ -94,11 +103,6 @@ def _log_probs(
     model: EventModel, seeds: NDArray[np.int32], options: NDArray[np.int32], settings: EvaluateSettings
 ) -> Array:
     """log p(option | seed)."""
-    if settings.cloze_frames == "read" and not model.has_bound:
-        raise UserError(
-            "--cloze-frames read: the document vector would read the option that it is to choose\n"
-            "with a document vector, frames are foreseen"
-        )
     score = _with_inferred_frames if settings.cloze_frames == "read" else _with_planned_frames
     first, rest = (torch.from_numpy(words).long().to(model.device) for words in (seeds, options))
     return np.asarray(score(model, first, rest).double().cpu())

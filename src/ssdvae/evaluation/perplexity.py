@@ -14,6 +14,7 @@ from ssdvae.answers.beliefs import infer_beliefs
 from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch, Noise, collate, generator, within_bounds
 from ssdvae.data.corpus import Documents
+from ssdvae.measurements import READS_AHEAD
 from ssdvae.models.base import Beliefs, EventModel
 from ssdvae.progress import Advance, no_advance
 
@@ -184,4 +185,4 @@ def evaluate(
         advance(len(batch))
     model.train(training)
     scores = total.reduced(reduce).scores(words_scored)
-    return {**scores, "ppl_reads_ahead": int(model.reads_ahead) if words_scored else None}
+    return {**scores, READS_AHEAD: int(model.reads_ahead) if words_scored else None}

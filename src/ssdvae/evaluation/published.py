@@ -25,9 +25,14 @@ class PublishedFigure:
 
     def is_of(self, settings: TrainSettings) -> bool:
         """Whether a run with these settings is meant to give this figure."""
+        values = settings.values()
+        # SSDVAE may have had a vector of the document, but no language model had any.
+        vectors = (values.get("document_vector"), values.get("past_vector"))
+        added = settings.model != "ssdvae" and any(vectors)
         return (
-            self.model == settings.model
-            and self.attention in ("", settings.values().get("attention"))
+            not added
+            and self.model == settings.model
+            and self.attention in ("", values.get("attention"))
             and self.observe in (None, settings.observe)
         )
 

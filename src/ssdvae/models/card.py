@@ -12,6 +12,7 @@ from ssdvae.config import SLOTS, ModelSettings, Slots
 from ssdvae.config.recipes import departures
 from ssdvae.data.reading import Reading
 from ssdvae.markdown import markdown_table
+from ssdvae.measurements import READS_AHEAD
 
 PAPER = "https://arxiv.org/abs/2010.04361"
 
@@ -48,10 +49,7 @@ model = ssdvae.load("path/to/this/folder")
 ## Validation
 
 {scores}
-
-In SSDVAE and HAQAE, `ppl` conditions on latent variables that are inferred from the very words it predicts.
-To compare models with and without them, use `ppl_bound` of `ssdvae evaluate`; elsewhere the two are the same.
-
+{reads_ahead}
 ## Settings
 
 {settings}
@@ -95,9 +93,30 @@ def model_card(
             paper=PAPER,
             about=story.about.strip() + "\n",
             made=f"## How it was made\n\n{story.made.strip()}\n" if story.made else "",
-            scores=story.figures or (_table(scores) if scores else "Not measured."),
+            scores=story.figures or (_table(_marked(scores)) if scores else "Not measured."),
+            reads_ahead=_reads_ahead(config) if scores and scores.get(READS_AHEAD) else "",
             settings=_table(config.to_publish()),
         )
+    )
+
+
+def _marked(scores: dict[str, Any]) -> dict[str, Any]:
+    """With † beside what was predicted by a model that had read it."""
+    told = {name: value for name, value in scores.items() if name != READS_AHEAD}
+    if not scores.get(READS_AHEAD):
+        return told
+    return {name: f"{told[name]} †" if name in ("ppl", "ppl_official") else told[name] for name in told}
+
+
+def _reads_ahead(config: ModelSettings) -> str:
+    if config.values().get("document_vector"):
+        return (
+            "\n† Its document vector has read the very words that are predicted. Such a perplexity compares "
+            "with that of\nno other model, and there is no bound.\n"
+        )
+    return (
+        "\n† It conditions on latent variables that are inferred from the very words it predicts. To compare "
+        "models with\nand without them, use `ppl_bound` of `ssdvae evaluate`.\n"
     )
 
 

@@ -53,9 +53,8 @@ def _scores(model: EventModel, batch: Batch, groups: Int[Tensor, "K G"]) -> Floa
     seeds = Batch.of_words(tokens[:, :, :1].flatten(0, 1))
     options = tokens[:, None, :, 1:].expand(-1, size, -1, -1, -1).flatten(0, 1)
     unknown = seeds.observed.expand(-1, batch.mask.shape[1])
-    with torch.no_grad():  # a language model's plan has nothing in it that learns
-        noise = Noise(torch.Generator(), len(seeds))
-        plan = model.plan(PlanRequest.continuing(seeds, unknown, probabilities, noise))
+    noise = Noise(torch.Generator(), len(seeds))
+    plan = model.plan(PlanRequest.continuing(seeds, unknown, probabilities, noise))
     return model.continuations(seeds, plan, options).view(count, size, size)
 
 

@@ -39,7 +39,8 @@ class Estimate:
 
     def __sub__(self, other: Estimate) -> Estimate:
         error = math.hypot(self.error, other.error)
-        return Estimate(self.mean - other.mean, error, min(self.seeds, other.seeds))
+        seeds, mark = min(self.seeds, other.seeds), self.mark or other.mark
+        return Estimate(self.mean - other.mean, error, seeds, mark)
 
     def text(self, figure: str) -> str:
         return figure_named(figure).text(self.mean) + self.mark

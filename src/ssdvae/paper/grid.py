@@ -184,7 +184,11 @@ def grid(names: Iterable[str], settings: ReproduceSettings) -> list[Cell]:
         for row in rows_of(name, settings):
             tasks.setdefault(row, set()).update([] if task is None else [task.name])
     if not tasks:
-        raise UserError(f"no row of these tables is of the models {', '.join(sorted(settings.model_names))}")
+        hint = ""
+        if {row.kind for row in VECTORS} & settings.model_names:
+            hint = "\nlanguage models with a vector are in --as code and --as both"
+        models = ", ".join(sorted(settings.model_names))
+        raise UserError(f"no row of these tables is of the models {models}{hint}")
     return [
         Cell(row, seed, frozenset(wanted))
         for seed in range(1, settings.seeds + 1)

@@ -25,10 +25,13 @@ class Number:
     mean: float
     deviation: float | None
     text: str
+    mark: str = ""  # is in the text, too
 
     @classmethod
     def from_spread(cls, spread: Spread | None, figure: Figure) -> Number | None:
-        return None if spread is None else cls(spread.mean, spread.deviation, spread.text(figure))
+        return (
+            None if spread is None else cls(spread.mean, spread.deviation, spread.text(figure), spread.mark)
+        )
 
     @classmethod
     def from_paper(cls, figure: PublishedFigure | None) -> Number | None:
@@ -71,15 +74,25 @@ def _folded(text: str) -> str:
 
 
 def csv_text(table: Table) -> str:
-    """A number has two columns, with all digits; an empty one was not measured, or has no deviation."""
+    """A number has two columns, with all digits; an empty one was not measured, or has no deviation.
+
+    Figures of which some are marked have a third column, with the mark.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     figures = table.head[table.names :]
-    heads = [*table.head[: table.names], *(name for f in figures for name in (f, f"{f}, deviation"))]
+    columns = zip(*(values for _, values in table.rows), strict=True)
+    marked = [any(value is not None and value.mark for value in column) for column in columns]
+    heads = [*table.head[: table.names]]
+    for figure, mark in zip(figures, marked, strict=True):
+        heads += [figure, f"{figure}, deviation", *([f"{figure}, mark"] if mark else [])]
     writer.writerow(map(_folded, heads))
     for names, values in table.rows:
-        pairs = [(None, None) if value is None else (value.mean, value.deviation) for value in values]
-        numbers = ["" if x is None else repr(float(x)) for pair in pairs for x in pair]
+        numbers: list[str] = []
+        for value, mark in zip(values, marked, strict=True):
+            pair = (None, None) if value is None else (value.mean, value.deviation)
+            numbers += ["" if x is None else repr(float(x)) for x in pair]
+            numbers += ["" if value is None else value.mark.strip()] if mark else []
         # A name has one line in any format; a lone carriage return would break the file.
         writer.writerow([*map(_folded, names), *numbers])
     return out.getvalue()

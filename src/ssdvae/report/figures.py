@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ssdvae.config import Split
+from ssdvae.evaluation.tasks import mark_of
 from ssdvae.measurements import Measurement
 from ssdvae.report.charts import (
     Axis,
@@ -20,6 +21,7 @@ from ssdvae.report.charts import (
 )
 from ssdvae.report.html import Html, absent, join, table, tag
 from ssdvae.report.runs import Reported, describe_data
+from ssdvae.runs import Record
 
 
 def figure(title: str, see: str, picture: Html, data: Html | None = None) -> Html:
@@ -41,20 +43,26 @@ def learning_curves(runs: Sequence[Reported]) -> Html:
     lowest, run = min(((r, run) for run in drawn for r in run.curve), key=lambda pair: float(pair[0]["ppl"]))
     corpora = {run.corpus.fingerprint for run in drawn if run.corpus is not None}
     apart = " The runs are on different corpora, so their curves do not compare." if len(corpora) > 1 else ""
+    ahead = ""
+    if any(mark_of("ppl", r) for run in drawn for r in run.curve):
+        ahead = "† marks models that have read the words they predict: here they compare with no others. "
     rows = [
-        [run.name, f"{r['epoch']:g}", f"{r['step']:,}", f"{math.log(r['ppl']):.3f}", f"{r['ppl']:.2f}"]
+        [run.name, f"{r['epoch']:g}", f"{r['step']:,}", f"{math.log(r['ppl']):.3f}", _perplexity(r)]
         for run in drawn
         for r in run.curve
     ]
     return figure(
         "Validation NLL while training.",
-        f"The lowest point is {math.log(lowest['ppl']):.3f} nats a word (perplexity {lowest['ppl']:.2f}), by "
+        f"The lowest point is {math.log(lowest['ppl']):.3f} nats a word (ppl {_perplexity(lowest)}), by "
         f"{run.name} after epoch {lowest['epoch']:g}; a curve that still falls at its end could go on. "
-        "Frames are read off the same words, so models with and without them do not compare here. "
-        f"Epochs are on a square-root scale, as in the paper.{apart}",
+        f"{ahead}Epochs are on a square-root scale, as in the paper.{apart}",
         with_buttons(curves_of(drawn)),
         table("Validations", ["run", "epoch", "step", "NLL", "ppl"], rows),
     )
+
+
+def _perplexity(record: Record) -> str:
+    return f"{record['ppl']:.2f}{mark_of('ppl', record)}"
 
 
 def curves_of(runs: Sequence[Reported]) -> Drawing:
@@ -67,7 +75,7 @@ def curves_of(runs: Sequence[Reported]) -> Drawing:
                 Mark(
                     r["epoch"],
                     math.log(r["ppl"]),
-                    f"{run.name}, epoch {r['epoch']:g}: NLL {math.log(r['ppl']):.3f}, ppl {r['ppl']:.2f}",
+                    f"{run.name}, epoch {r['epoch']:g}: NLL {math.log(r['ppl']):.3f}, ppl {_perplexity(r)}",
                 )
                 for r in run.curve
             ],

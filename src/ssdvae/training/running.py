@@ -20,6 +20,7 @@ from ssdvae.data.vectors import Vectors
 from ssdvae.errors import UserError
 from ssdvae.evaluation.meaning import doubts
 from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.evaluation.tasks import mark_of
 from ssdvae.progress import SILENT, Advance, Progress, no_advance
 from ssdvae.runs import Run, State, judged_by
 from ssdvae.training.known import Known, unnamed_frames
@@ -262,7 +263,7 @@ class Training:
 def _validation_line(record: dict[str, Any], train_loss: float, best: bool) -> str:
     """What a person reads of a validation; the star marks the best so far."""
     perplexity, accuracy = record.get("ppl"), record.get("frame_accuracy")
-    figures = [] if perplexity is None else [f"ppl {_short(perplexity)}"]
+    figures = [] if perplexity is None else [f"ppl {_short(perplexity)}{mark_of('ppl', record)}"]
     figures += [f"bound {_short(record['ppl_bound'])}"] if "ppl_bound" in record else []
     if accuracy is not None:
         by_head = record.get("frame_commonest")

@@ -11,6 +11,7 @@ from ssdvae.files import sha256
 if TYPE_CHECKING:
     from ssdvae.data.corpus import Corpus
     from ssdvae.evaluation.measure import Evaluation
+    from ssdvae.models.base import EventModel
 
 NAME = "cloze"
 CHANCE = Floor("cloze_chance", "by chance")
@@ -25,6 +26,12 @@ def data(corpus: Corpus, settings: EvaluateSettings) -> Data | None:
     # Beside the usual measurement, not in its place.
     name += ", frames read" if settings.cloze_frames == "read" else ""
     return Data(name, sha256(path), path)
+
+
+def check(model: EventModel, settings: EvaluateSettings) -> None:
+    from ssdvae.evaluation.cloze import refuse_to_read_options
+
+    refuse_to_read_options(not model.has_bound, settings)
 
 
 def run(evaluation: Evaluation, data: Data) -> Result:
@@ -56,6 +63,7 @@ CLOZE = Task(
         Figure("cloze_pmi", "by PMI", "higher", share=True, headline="cloze, by PMI", floor=CHANCE),
     ),
     run=run,
+    check=check,
     needs=(WORDS,),
     settings=("cloze_seeds", "cloze_frames", "eval_batch", "eval_seed"),
     data=data,

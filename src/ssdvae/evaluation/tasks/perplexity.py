@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ssdvae.evaluation.tasks.base import Data, Figure, Result, Task
+from ssdvae.measurements import READS_AHEAD
 
 if TYPE_CHECKING:
     from ssdvae.evaluation.measure import Evaluation
-
-
-READS_AHEAD = "ppl_reads_ahead"
-"""1 if the model has read the words that it predicts, and nothing pays for that."""
 
 
 def run(evaluation: Evaluation, data: Data) -> Result:
