@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -207,7 +208,40 @@ def _differences(one: Configuration, other: Configuration) -> Iterator[str]:
         yield f"{100 * (a.mean - b.mean):+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
 
 
-TABLES = (perplexities, clozes, differences, scale)
+# What parts of a trained model do: docs/cells/swaps.json has what `explain --swap … --json` printed of each.
+
+PARTS = {"document-vector": "document vector", "frames": "frames", "state": "first state of the decoder"}
+
+
+def swapped(columns: dict[str, float]) -> str:
+    """Some figures, in their units, with a part replaced by its mean or by another document's."""
+    runs = json.loads((HERE / "cells" / "swaps.json").read_text(encoding="utf-8"))
+    found = {(run, row["part"], row["way"]): row["figures"] for run, rows in runs.items() for row in rows}
+    whats = [(None, None), *((part, way) for part in PARTS for way in ("mean", "other"))]
+    lines = []
+    for part, way in whats:
+        by = {None: "", "mean": "the mean", "other": "another's"}[way]
+        cells = []
+        for run in runs:
+            figures = found.get((run, part, way))
+            shown = (
+                "–" if figures is None else " / ".join(f"{u * figures[n]:.1f}" for n, u in columns.items())
+            )
+            cells.append(shown)
+        lines.append([PARTS.get(part, "nothing"), by, *cells])
+    return markdown_table(["what is replaced", "by", *runs], lines)
+
+
+def swapped_clozes() -> str:
+    """By likelihood / by PMI, per cent."""
+    return swapped({"cloze_nll": 100, "cloze_pmi": 100})
+
+
+def swapped_perplexities() -> str:
+    return swapped({"ppl": 1})
+
+
+TABLES = (perplexities, clozes, differences, swapped_clozes, swapped_perplexities, scale)
 
 if __name__ == "__main__":
     for name, (title, figure) in PICTURES.items():
