@@ -150,3 +150,5 @@ def test_hostile_names_stay_names() -> None:
 )
 def test_digits(figure: str, expected: int) -> None:
     assert figure_named(figure).digits == expected
+    below = -0.1 * 10.0**-expected
+    assert figure_named(figure).text(below) == figure_named(figure).text(0.0)

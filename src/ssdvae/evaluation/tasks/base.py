@@ -54,8 +54,8 @@ class Figure:
         return " †" if self.marked_by is not None and scores.get(self.marked_by) else ""
 
     def text(self, value: float) -> str:
-        """As a table shows it."""
-        return f"{value:.{self.digits}f}"
+        """As a table shows it; a zero has no sign."""
+        return f"{value:z.{self.digits}f}"
 
     def headline_text(self, value: float) -> str:
         """As it is shown by itself."""
