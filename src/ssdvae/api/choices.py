@@ -3,7 +3,7 @@
 from ssdvae.evaluation.tasks import find_figure, mark_of, task_choices
 from ssdvae.paper.grid import targets as paper_tables
 
-__all__ = ["figure_note", "mark_of", "paper_tables", "task_choices"]
+__all__ = ["figure_note", "find_figure", "mark_of", "paper_tables", "task_choices"]
 
 
 def figure_note(name: str) -> str | None:

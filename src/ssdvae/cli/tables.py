@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ssdvae.api.choices import find_figure
 from ssdvae.cli.layout import TableText
-from ssdvae.evaluation.tasks import find_figure
 
 if TYPE_CHECKING:
     from ssdvae.analysis.swap import Swapped
