@@ -24,6 +24,7 @@ from ssdvae.data.batches import Batch, Noise, generator, in_order
 from ssdvae.data.cloze import ClozeTask
 from ssdvae.errors import UserError
 from ssdvae.evaluation.options import Array, OptionScores, log_mean
+from ssdvae.evaluation.tasks.cloze import check
 from ssdvae.models.base import EventModel
 from ssdvae.models.latent import probabilities
 from ssdvae.models.plan import PlanRequest
@@ -50,14 +51,6 @@ class ClozeScores:
         return self._options.details()
 
 
-def refuse_to_read_options(document_vector: bool, settings: EvaluateSettings) -> None:
-    if document_vector and settings.cloze_frames == "read":
-        raise UserError(
-            "--cloze-frames read: the document vector would read the option that it is to choose\n"
-            "with a document vector, frames are foreseen"
-        )
-
-
 @torch.no_grad()
 def score_cloze(
     model: EventModel,
@@ -66,7 +59,7 @@ def score_cloze(
     advance: Advance = no_advance,
 ) -> ClozeScores:
     """Score every option after its own seed, and every continuation after some seeds of other items."""
-    refuse_to_read_options(not model.has_bound, settings)
+    check(model.config, settings)
     training = model.training
     model.eval()
     items, options, events = task.options.shape[:3]

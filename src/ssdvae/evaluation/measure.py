@@ -96,7 +96,7 @@ def measure(
     # All data are looked for, and all settings checked, before any work is done.
     found = [(task, data) for task in _possible(model, settings) if (data := task.data(corpus, settings))]
     for task, _ in found:
-        task.check(model, settings)
+        task.check(model.config, settings)
     if details is not None and not any(task.has_details for task, _ in found):
         some = ", ".join(task.name for task in TASKS.values() if task.has_details)
         raise UserError(f"--details: no task with a score for each item is measured; such tasks: {some}")

@@ -15,7 +15,6 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.data.reading import Reading
 from ssdvae.data.single import single_events
 from ssdvae.errors import UserError
-from ssdvae.evaluation.cloze import refuse_to_read_options
 from ssdvae.evaluation.measure import as_trained
 from ssdvae.evaluation.tasks import find_task
 from ssdvae.evaluation.tasks.base import Task
@@ -86,8 +85,8 @@ def reproduce(
         jobs = prepared.jobs(cells)
         for job in jobs.values():
             refuse_if_other(job)
-            if any(wanted.task == "cloze" for wanted in job.wanted):
-                refuse_to_read_options(bool(job.training.values().get("document_vector")), job.measuring)
+            for wanted in job.wanted:
+                find_task(wanted.task).check(job.training.model_settings, job.measuring)
         kept = None if settings.cells is None else Kept.read(settings.cells)
         for cell, job in jobs.items():
             if kept and (other := kept.made_otherwise(cell, job, settings.cloze_names)):

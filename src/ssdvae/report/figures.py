@@ -20,8 +20,7 @@ from ssdvae.report.charts import (
     with_keys,
 )
 from ssdvae.report.html import Html, absent, join, table, tag
-from ssdvae.report.runs import Reported, describe_data
-from ssdvae.runs import Record
+from ssdvae.report.runs import Reported, describe_data, ppl_text
 
 
 def figure(title: str, see: str, picture: Html, data: Html | None = None) -> Html:
@@ -47,22 +46,18 @@ def learning_curves(runs: Sequence[Reported]) -> Html:
     if any(mark_of("ppl", r) for run in drawn for r in run.curve):
         ahead = "† marks models that have read the words they predict: here they compare with no others. "
     rows = [
-        [run.name, f"{r['epoch']:g}", f"{r['step']:,}", f"{math.log(r['ppl']):.3f}", _perplexity(r)]
+        [run.name, f"{r['epoch']:g}", f"{r['step']:,}", f"{math.log(r['ppl']):.3f}", ppl_text(r)]
         for run in drawn
         for r in run.curve
     ]
     return figure(
         "Validation NLL while training.",
-        f"The lowest point is {math.log(lowest['ppl']):.3f} nats a word (ppl {_perplexity(lowest)}), by "
+        f"The lowest point is {math.log(lowest['ppl']):.3f} nats a word (ppl {ppl_text(lowest)}), by "
         f"{run.name} after epoch {lowest['epoch']:g}; a curve that still falls at its end could go on. "
         f"{ahead}Epochs are on a square-root scale, as in the paper.{apart}",
         with_buttons(curves_of(drawn)),
         table("Validations", ["run", "epoch", "step", "NLL", "ppl"], rows),
     )
-
-
-def _perplexity(record: Record) -> str:
-    return f"{record['ppl']:.2f}{mark_of('ppl', record)}"
 
 
 def curves_of(runs: Sequence[Reported]) -> Drawing:
@@ -75,7 +70,7 @@ def curves_of(runs: Sequence[Reported]) -> Drawing:
                 Mark(
                     r["epoch"],
                     math.log(r["ppl"]),
-                    f"{run.name}, epoch {r['epoch']:g}: NLL {math.log(r['ppl']):.3f}, ppl {_perplexity(r)}",
+                    f"{run.name}, epoch {r['epoch']:g}: NLL {math.log(r['ppl']):.3f}, ppl {ppl_text(r)}",
                 )
                 for r in run.curve
             ],

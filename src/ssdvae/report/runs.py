@@ -11,6 +11,7 @@ from typing import Any
 from ssdvae.config import Split, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
+from ssdvae.evaluation.tasks import mark_of
 from ssdvae.files import real_path
 from ssdvae.measurements import Measurement, read_scores
 from ssdvae.runs import Record, Run, best_validation, distinct
@@ -79,6 +80,11 @@ def short_names(folders: Sequence[Path]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     return [str(folder) for folder in folders]
+
+
+def ppl_text(record: Record) -> str:
+    """That of a validation, marked if the model has read the words that it predicts."""
+    return f"{record['ppl']:.2f}{mark_of('ppl', record)}"
 
 
 def setting_text(value: Any) -> str:

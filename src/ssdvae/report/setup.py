@@ -7,9 +7,8 @@ from pathlib import Path
 
 from ssdvae.config import SPLITS, TrainSettings
 from ssdvae.evaluation.summary import differing
-from ssdvae.evaluation.tasks import mark_of
 from ssdvae.report.html import Html, absent, join, table, tag
-from ssdvae.report.runs import Reported, setting_text
+from ssdvae.report.runs import Reported, ppl_text, setting_text
 
 
 def data_table(runs: Sequence[Reported]) -> Html:
@@ -45,7 +44,7 @@ def runs_table(runs: Sequence[Reported]) -> Html:
                 str(run.settings.seed),
                 f"{last['epoch']:g}" if last else "–",
                 f"{last['seconds'] / 60:.1f}" if last else "–",
-                f"{run.best['ppl']:.2f}{mark_of('ppl', run.best)}" if run.best else "–",
+                ppl_text(run.best) if run.best else "–",
             ]
         )
     return table("Runs, and the settings in which they differ", head, rows, names=2)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ssdvae.config import SLOTS, EvaluateSettings
+from ssdvae.config import SLOTS, EvaluateSettings, ModelSettings
 from ssdvae.errors import UserError
 from ssdvae.files import sha256
 
@@ -130,7 +130,7 @@ def item_data(kind: ItemKind, corpus: Corpus, settings: EvaluateSettings) -> Dat
     return Data(str(settings.split), sha256(path), path)
 
 
-def _nothing_to_refuse(model: EventModel, settings: EvaluateSettings) -> None:
+def _nothing_to_refuse(config: ModelSettings, settings: EvaluateSettings) -> None:
     pass
 
 
@@ -139,7 +139,7 @@ class Task:
     """One thing that is measured of a model.
 
     ``data`` says what it is measured on; None if the corpus has nothing for it. ``check`` refuses settings
-    that the model cannot be measured with. ``run`` measures; None if there was nothing to measure.
+    that such a model cannot be measured with. ``run`` measures; None if there was nothing to measure.
 
     Several tasks share one pass over the split, ``Evaluation.split_pass``. ``observer`` makes what is to see
     the batches of that pass, and ``scores_words`` asks it to score the words too.
@@ -154,7 +154,7 @@ class Task:
     settings: tuple[str, ...] = field(default=(), kw_only=True)  # of `evaluate`, that change the figures
     default: bool = field(default=True, kw_only=True)  # measured if no task is named
     data: Callable[[Corpus, EvaluateSettings], Data | None] = field(default=split_data, kw_only=True)
-    check: Callable[[EventModel, EvaluateSettings], None] = field(default=_nothing_to_refuse, kw_only=True)
+    check: Callable[[ModelSettings, EvaluateSettings], None] = field(default=_nothing_to_refuse, kw_only=True)
     observer: Callable[[EventModel], Observer] | None = field(default=None, kw_only=True)
     scores_words: bool = field(default=False, kw_only=True)
     has_details: bool = field(default=False, kw_only=True)  # whether its results have one record an item

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ssdvae.config import EvaluateSettings
+from ssdvae.config import EvaluateSettings, ModelSettings
+from ssdvae.errors import UserError
 from ssdvae.evaluation.tasks.base import WORDS, Data, Figure, Floor, Result, Task
 from ssdvae.files import sha256
 
 if TYPE_CHECKING:
     from ssdvae.data.corpus import Corpus
     from ssdvae.evaluation.measure import Evaluation
-    from ssdvae.models.base import EventModel
 
 NAME = "cloze"
 CHANCE = Floor("cloze_chance", "by chance")
@@ -28,10 +28,12 @@ def data(corpus: Corpus, settings: EvaluateSettings) -> Data | None:
     return Data(name, sha256(path), path)
 
 
-def check(model: EventModel, settings: EvaluateSettings) -> None:
-    from ssdvae.evaluation.cloze import refuse_to_read_options
-
-    refuse_to_read_options(not model.has_bound, settings)
+def check(config: ModelSettings, settings: EvaluateSettings) -> None:
+    if config.values().get("document_vector") and settings.cloze_frames == "read":
+        raise UserError(
+            "--cloze-frames read: the document vector would read the option that it is to choose\n"
+            "with a document vector, frames are foreseen"
+        )
 
 
 def run(evaluation: Evaluation, data: Data) -> Result:
