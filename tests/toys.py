@@ -15,7 +15,7 @@ from ssdvae.data.corpus import Documents
 from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.models import MODELS
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.models.ssdvae import SSDVAE
 
 WORDS, FRAMES, SLOTS = 11, 3, 4
@@ -31,7 +31,7 @@ SIZES = {
 }
 
 
-def toy_model(name: str = "ssdvae", frames: int = FRAMES, slots: int = SLOTS, **settings: Any) -> EventModel:
+def toy_model(name: str = "ssdvae", frames: int = FRAMES, slots: int = SLOTS, **settings: Any) -> Model:
     """A model with weights large enough that everything it reads makes a difference."""
     words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(WORDS - 2))]
     kind = MODEL_SETTINGS[name]
@@ -82,7 +82,7 @@ def toy_documents(
     return Documents.of_padded(ids, *(part.numpy().astype(np.int32) for part in parts))
 
 
-def named_documents(documents: Documents, model: EventModel) -> list[Document]:
+def named_documents(documents: Documents, model: Model) -> list[Document]:
     """The same with names for numbers."""
     result = []
     for row, part in enumerate(documents.parts()):
@@ -98,7 +98,7 @@ def noise(size: int, seed: int = 0) -> Noise:
     return Noise(torch.Generator().manual_seed(seed), size)
 
 
-def outputs(model: EventModel, batch: Batch) -> dict[str, Tensor]:
+def outputs(model: Model, batch: Batch) -> dict[str, Tensor]:
     """All that a model answers about a batch, by name."""
     loss = model(batch, noise(len(batch)))
     answers = {"loss": loss.per_document, **loss.terms}

@@ -14,8 +14,8 @@ from ssdvae.data.items import count_items
 from ssdvae.errors import DataError, UserError
 from ssdvae.files import check_exists
 from ssdvae.measurements import SCORES, read_scores
-from ssdvae.models.base import EventModel
-from ssdvae.models.io import FILES
+from ssdvae.models.base import Model
+from ssdvae.models.hub import FILES
 from ssdvae.runs import CHECKPOINT, Run
 from ssdvae.weights import load_weights
 
@@ -107,7 +107,7 @@ def _same_corpus(run: Run) -> str:
 
 
 def _model(folder: Path) -> str:
-    model: Any = EventModel.read(folder)
+    model: Any = Model.read(folder)
     return f"{model.config.model}, {sum(p.numel() for p in model.parameters()):,} parameters"
 
 

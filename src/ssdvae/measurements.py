@@ -15,7 +15,7 @@ from ssdvae.shapes import check_shape, made
 
 SCORES = "scores.json"
 
-READS_AHEAD = "ppl_reads_ahead"
+CONDITIONS_ON_TARGETS = "ppl_conditions_on_targets"
 """The score that is 1 if the model has read the words that it predicts, and nothing pays for that."""
 
 

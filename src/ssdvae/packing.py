@@ -28,10 +28,9 @@ from ssdvae.evaluation.tasks.perplexity import PERPLEXITY
 from ssdvae.files import atomic_write, translate_os_errors
 from ssdvae.markdown import markdown_table
 from ssdvae.measurements import Measurement
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import LanguageModel, Model
 from ssdvae.models.card import LIMITS, Story
-from ssdvae.models.io import FILES
-from ssdvae.models.packaged import SCRIPTS
+from ssdvae.models.hub import FILES, SCRIPTS
 from ssdvae.models.typical import TYPICAL
 from ssdvae.progress import SILENT, Progress
 from ssdvae.runs import Run, judged_by
@@ -68,7 +67,7 @@ class Packed:
 def pack(
     run: Path,
     out: Path,
-    model: EventModel,
+    model: Model,
     corpus: Corpus,
     settings: EvaluateSettings,
     *,
@@ -86,7 +85,7 @@ def pack(
         licence = None if license is None else license.read_bytes()
     full = measure(model, "", corpus, settings.changed(tasks=PERPLEXITY.name), progress=progress)
     model.half().float()  # what is left of the weights in half precision
-    if model.decoder is not None:
+    if isinstance(model, LanguageModel):
         learn_typical(model, corpus, settings.split, progress)
     packed = measure(model, "", corpus, settings, progress=progress)
     found = Packed(out, flat(packed), flat(full))
@@ -102,14 +101,14 @@ def pack(
         if licence is not None:
             with atomic_write(out / LICENSE) as path:
                 path.write_bytes(licence)
-    if model.decoder is not None:
+    if isinstance(model, LanguageModel):
         write_jsonl(out / SCRIPTS, _written(model))
     model.half().save(out, found.scores, story)
     model.float()
     return found
 
 
-def _written(model: EventModel) -> Iterator[Document]:
+def _written(model: Model) -> Iterator[Document]:
     """Scripts that the model thinks of by itself: what it is shown on where its corpus is not."""
     for number, script in enumerate(generate(model, WRITTEN), start=1):
         yield Document(f"script {number}", tuple(told.event for told in script.events))
@@ -172,7 +171,7 @@ def commands(run: Path, corpus: Corpus, settings: EvaluateSettings, out: Path) -
         sources = [f"--{split} {name}" for split, name in zip(SPLITS, sources, strict=False)]
     prepared = PrepareSettings.of(corpus.manifest["settings"])
     trained = Run(run).config()[1]
-    named = {"recipe": trained.model_settings.recipe, "preset": trained.preset, "model": trained.model}
+    named = {"preset": trained.preset, "model": trained.model}
     named = {name: value for name, value in named.items() if value is not None}
     chosen = [f"--{name} {value}" for name, value in named.items()]
     further = _flags(trained, TrainSettings.chosen(named, corpus.counts))

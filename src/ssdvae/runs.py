@@ -272,7 +272,7 @@ def _check_signs(record: Mapping[str, Any]) -> None:
             check_shape(value, float | None, name)
             if value is not None and value < 0:
                 raise Malformed(f"{value} at {name}", "0 or more")
-        if name in ("ppl", "ppl_official", "ppl_bound", "frame_ppl"):
+        if name in ("ppl", "ppl_with_separators", "ppl_bound", "frame_ppl"):
             check_shape(value, float | None, name)
             if value is not None and value <= 0:
                 raise Malformed(f"{value} at {name}", "a number above 0")

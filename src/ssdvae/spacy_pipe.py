@@ -24,7 +24,7 @@ from ssdvae.extraction.parsed import Parsed, to_document
 from ssdvae.extraction.readers.text import trees_of
 
 if TYPE_CHECKING:
-    from ssdvae.models.base import EventModel
+    from ssdvae.models.base import Model
 
 SETTINGS = "extraction.json"
 
@@ -50,11 +50,11 @@ class EventComponent:
 
     def __init__(self, model: str | None, settings: ExtractSettings, top: int = 1) -> None:
         self.named, self.settings, self.top = model, settings, top
-        self._model: EventModel | None = None
+        self._model: Model | None = None
         if not Doc.has_extension("events"):
             Doc.set_extension("events", default=None)
 
-    def loaded(self) -> EventModel:
+    def loaded(self) -> Model:
         """The model; not an attribute of that name, which spaCy would take for a network of its own."""
         if self._model is None:
             from ssdvae.api import load
@@ -93,7 +93,7 @@ class EventComponent:
         )
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> EventComponent:
-        from ssdvae.models.io import read_model
+        from ssdvae.models.hub import read_model
 
         values: Any = srsly.read_json(Path(path) / SETTINGS)
         self.top = int(values.pop("top"))

@@ -13,7 +13,7 @@ import torch
 from ssdvae.analysis.swap import WAYS, swap_parts
 from ssdvae.data.batches import Batch, Noise, collate, generator
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.models.latent import Posterior, probabilities
 from ssdvae.models.plan import PlanRequest
 from tests.toys import SLOTS, noise, toy_documents, toy_model, toy_ssdvae
@@ -21,7 +21,7 @@ from tests.toys import SLOTS, noise, toy_documents, toy_model, toy_ssdvae
 DOCUMENTS = toy_documents([3] * 6)
 
 
-def log_probs(model: EventModel, rows: list[list[int]]) -> Iterator[float]:
+def log_probs(model: Model, rows: list[list[int]]) -> Iterator[float]:
     """log p(words) of each document, asked batch by batch."""
     with torch.no_grad():
         for number, batch in enumerate(rows):
@@ -30,19 +30,19 @@ def log_probs(model: EventModel, rows: list[list[int]]) -> Iterator[float]:
             yield from words.sum((1, 2)).tolist()
 
 
-def figures(model: EventModel, rows: list[list[int]]) -> dict[str, float]:
+def figures(model: Model, rows: list[list[int]]) -> dict[str, float]:
     return {str(place): value for place, value in enumerate(log_probs(model, rows))}
 
 
 BATCHES = [[0, 1], [2, 3, 4], [5]]
 
 
-def with_vectors() -> list[EventModel]:
+def with_vectors() -> list[Model]:
     return [toy_ssdvae(document_vector=3), toy_model("rnnlm", document_vector=3)]
 
 
 @pytest.mark.parametrize("model", with_vectors(), ids=["ssdvae", "rnnlm"])
-def test_every_part_can_be_swapped_and_what_is_recorded_is_the_model_as_it_is(model: EventModel) -> None:
+def test_every_part_can_be_swapped_and_what_is_recorded_is_the_model_as_it_is(model: Model) -> None:
     parts = list(model.parts())
     found = list(swap_parts(model, parts, lambda: figures(model, BATCHES)))
     assert [(s.part, s.way) for s in found] == [(None, None), *((p, way) for p in parts for way in WAYS)]

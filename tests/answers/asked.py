@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ssdvae.data.events import Document
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from tests.toys import named_documents, toy_documents
 
 ASKED: list[dict[str, Any]] = [
@@ -21,6 +21,6 @@ ASKED: list[dict[str, Any]] = [
 ]
 
 
-def some_documents(model: EventModel, lengths: list[int]) -> list[Document]:
+def some_documents(model: Model, lengths: list[int]) -> list[Document]:
     """Documents of as many slots as the model has."""
     return named_documents(toy_documents(lengths, slots=len(model.slots)), model)

@@ -20,7 +20,7 @@ from ssdvae.cli.main import main
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from tests.alike import assert_alike
 from tests.clusters import three_machines
 from tests.data.test_shards import contents
@@ -62,7 +62,7 @@ ASK: dict[str, Callable[..., Any]] = {
 FEW = {"next": {"beam": 4, "samples": 2}, "fill": {"beam": 4, "samples": 2}}
 
 
-def write(run: Path | EventModel, source: Path, out: Path, question: str = "infer", **settings: Any) -> int:
+def write(run: Path | Model, source: Path, out: Path, question: str = "infer", **settings: Any) -> int:
     """Ask about a file; what is not said of the question is said of how it is answered."""
     shared = {name: settings.pop(name) for name in config.StreamSettings.names() if name in settings}
     answers = ASK[question](run, source, **{"progress": False, **FEW.get(question, {}), **settings})
@@ -73,7 +73,7 @@ def test_a_file_has_what_the_model_says(run: Path) -> None:
     source, out = run.parent / "events.jsonl", run.parent / "out.jsonl"
     assert write(run, source, out, jobs=1) == 60
     records = [json.loads(line) for line in out.read_text().splitlines()]
-    model = EventModel.read(run)
+    model = Model.read(run)
     for record, expected in zip(
         records, infer_documents(model, read_documents(source, slots=model.slots)), strict=True
     ):
@@ -85,14 +85,14 @@ def test_a_file_has_what_the_model_says(run: Path) -> None:
 
 def test_any_number_of_processes_and_a_model_in_hand_say_the_same(run: Path) -> None:
     source = run.parent / "events.jsonl"
-    for name, model, jobs in (("one", run, 1), ("two", run, 2), ("hand", EventModel.read(run), 1)):
+    for name, model, jobs in (("one", run, 1), ("two", run, 2), ("hand", Model.read(run), 1)):
         write(model, source, run.parent / f"{name}.jsonl", jobs=jobs)
     one, two, hand = ((run.parent / f"{name}.jsonl").read_bytes() for name in ("one", "two", "hand"))
     assert one == two == hand
 
 
 def test_shards_are_answered_by_shards(run: Path) -> None:
-    out, slots = run.parent / "answers", EventModel.read(run).slots
+    out, slots = run.parent / "answers", Model.read(run).slots
     assert write(run, run.parent / "shards", out, jobs=1) == 60
     assert [path.name for path in sorted(out.iterdir())] == [f"part-0000{n}.jsonl.gz" for n in range(4)]
     for number in range(4):
@@ -133,7 +133,7 @@ def test_every_question_is_answered_so(question: str, run: Path) -> None:
     """By one process as by two, and as it is document by document; what comes of shards are shards."""
     shards, one, two = (run.parent / name for name in ("shards", "one", "two"))
     if question == "fill":
-        holed(shards, EventModel.read(run).slots[0])
+        holed(shards, Model.read(run).slots[0])
     assert write(run, shards, one, question, jobs=1, shard_format="jsonl") == 60
     assert write(run, shards, two, question, jobs=2, shard_format="jsonl") == 60
     assert contents(one) == contents(two)
@@ -159,7 +159,7 @@ def test_other_percentiles_are_another_question(run: Path) -> None:
     shards, out = run.parent / "shards", run.parent / "out"
     with pytest.raises(Stopped):
         write(run, shards, out, "score", jobs=1, progress=stop_after(2))
-    typical_of(EventModel.read(run), toy_documents([1, 5]), "valid").write(run)
+    typical_of(Model.read(run), toy_documents([1, 5]), "valid").write(run)
     with pytest.raises(UserError, match="was begun with other input or settings"):
         write(run, shards, out, "score", jobs=1)
 

@@ -20,7 +20,7 @@ from ssdvae.data.events import MISSING, SLOTS, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.models.inputs import to_batch
 from ssdvae.models.latent import most_likely
 from ssdvae.models.plan import PlanRequest
@@ -31,7 +31,7 @@ SEED = [Event("word1", "word2", None, "word3")]
 SPEAKING = [name for name in MODELS if toy_model(name).decoder is not None]
 
 
-def made(model: EventModel, begin: list[Event] = SEED, frames: Any = (), **settings: Any) -> list[Script]:
+def made(model: Model, begin: list[Event] = SEED, frames: Any = (), **settings: Any) -> list[Script]:
     return generate(model, GenerateSettings(**settings), seed_events=begin, frames=frames)
 
 
@@ -40,11 +40,11 @@ def words(script: Script) -> list[tuple[str, ...]]:
 
 
 @pytest.fixture(params=SPEAKING)
-def model(request: pytest.FixtureRequest) -> EventModel:
+def model(request: pytest.FixtureRequest) -> Model:
     return toy_model(request.param)
 
 
-def every_event(model: EventModel) -> dict[tuple[str, ...], float]:
+def every_event(model: Model) -> dict[tuple[str, ...], float]:
     """log p of all events that could follow the seed: no <unk>, and a verb."""
     allowed = [w for w in range(WORDS) if w != model.vocabulary.unknown]
     verbs = [w for w in allowed if w != model.vocabulary.missing]
@@ -58,7 +58,7 @@ def every_event(model: EventModel) -> dict[tuple[str, ...], float]:
     return dict(zip(names, scores.tolist(), strict=True))
 
 
-def test_a_wide_beam_is_the_enumeration_of_all_events(model: EventModel) -> None:
+def test_a_wide_beam_is_the_enumeration_of_all_events(model: Model) -> None:
     exact = every_event(model)
     found = made(model, method="beam", beam=len(exact), scripts=len(exact), events=1)
     assert {words(script)[1] for script in found} == exact.keys()
@@ -68,7 +68,7 @@ def test_a_wide_beam_is_the_enumeration_of_all_events(model: EventModel) -> None
 
 
 @pytest.mark.parametrize("beam", [1, 2, 5])
-def test_a_narrow_beam_is_never_better(model: EventModel, beam: int) -> None:
+def test_a_narrow_beam_is_never_better(model: Model, beam: int) -> None:
     exact = every_event(model)
     found = made(model, method="beam", beam=beam, scripts=beam, events=1)
     best = sorted(exact.values(), reverse=True)
@@ -78,7 +78,7 @@ def test_a_narrow_beam_is_never_better(model: EventModel, beam: int) -> None:
         assert script.log_prob <= bound + 1e-9
 
 
-def test_greedy_takes_the_likeliest_word_each_time(model: EventModel) -> None:
+def test_greedy_takes_the_likeliest_word_each_time(model: Model) -> None:
     (script,) = made(model, method="greedy", events=3)
     assert words(script) == words(made(model, method="beam", beam=1, events=3)[0])
     seed = to_batch(model, [Document("a", tuple(SEED))])
@@ -98,7 +98,7 @@ def test_greedy_takes_the_likeliest_word_each_time(model: EventModel) -> None:
 
 
 @pytest.mark.parametrize("method", ["sample", "greedy", "beam"])
-def test_a_script_has_the_probability_that_the_model_gives_it(model: EventModel, method: str) -> None:
+def test_a_script_has_the_probability_that_the_model_gives_it(model: Model, method: str) -> None:
     """Given its plan; temperature and forbidden words change what is drawn, not how likely it is."""
     scripts = made(model, method=method, temperature=2.0, top_p=0.7, scripts=6, events=2, repeat=False)
     assert [s.log_prob for s in scripts] == sorted((s.log_prob for s in scripts), reverse=True)
@@ -137,7 +137,7 @@ def test_scripts_are_drawn_as_often_as_they_are_likely(name: str, top_p: float) 
     fits(_counts(subjects, model), nucleus(log_p, top_p=top_p)[0].detach().numpy())
 
 
-def _counts(words: Counter[str], model: EventModel) -> np.ndarray:
+def _counts(words: Counter[str], model: Model) -> np.ndarray:
     return np.array([words[name] for name in model.vocabulary.names])
 
 
@@ -166,7 +166,7 @@ def test_frames_and_words_share_no_random_numbers(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("batch", [1, 3, 7])
-def test_a_seed_makes_the_same_scripts_however_many_are_drawn_at_once(model: EventModel, batch: int) -> None:
+def test_a_seed_makes_the_same_scripts_however_many_are_drawn_at_once(model: Model, batch: int) -> None:
     before = made(model, scripts=7, seed=5)
     torch.manual_seed(99)  # torch's own generator is not used
     after = made(model, scripts=7, seed=5, batch=batch)
@@ -202,7 +202,7 @@ def test_only_frames_after_the_seed_can_be_given_and_only_known_ones() -> None:
 
 
 @pytest.mark.parametrize("method", ["sample", "greedy", "beam"])
-def test_constraints_hold(model: EventModel, method: str) -> None:
+def test_constraints_hold(model: Model, method: str) -> None:
     """And do so because of the flags: without them, they are broken."""
     seed = [Event("word1", "word1", "word1", "word1"), *SEED]
     size = {"method": method, "events": 8, "scripts": 20, "beam": 20, "temperature": 0.2}
@@ -287,7 +287,7 @@ def _frame_counts(frames: Iterable[str | None], names: Sequence[str]) -> np.ndar
 
 
 @pytest.mark.parametrize("method", ["sample", "greedy", "beam"])
-def test_every_model_thinks_of_scripts_by_itself(model: EventModel, method: Any) -> None:
+def test_every_model_thinks_of_scripts_by_itself(model: Model, method: Any) -> None:
     for script in made(model, begin=[], events=3, method=method):
         assert len(script.events) == 3
         assert script.seeds == 0

@@ -15,7 +15,7 @@ from ssdvae.answers.search import search
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.events import Document
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.models.inputs import to_batch
 from ssdvae.models.latent import categorical
 from ssdvae.models.plan import PlanRequest
@@ -28,22 +28,22 @@ ALL = torch.tensor(list(itertools.product(range(WORDS), repeat=4)))
 
 
 @pytest.fixture(params=ASKED, ids=variant_id)
-def model(request: pytest.FixtureRequest) -> EventModel:
+def model(request: pytest.FixtureRequest) -> Model:
     return toy_model(**request.param)
 
 
 @pytest.fixture(params=EXACT, ids=variant_id)
-def exact(request: pytest.FixtureRequest) -> EventModel:
+def exact(request: pytest.FixtureRequest) -> Model:
     return toy_model(**request.param)
 
 
-def read(model: EventModel, events: int) -> Batch:
+def read(model: Model, events: int) -> Batch:
     (document,) = some_documents(model, [max(1, events)])
     return to_batch(model, [replace(document, events=document.events[:events])])
 
 
 @pytest.mark.parametrize("events", [0, 2])
-def test_frames_and_heads_are_distributions(model: EventModel, events: int) -> None:
+def test_frames_and_heads_are_distributions(model: Model, events: int) -> None:
     ahead = foresee(model, read(model, events), samples=5)
     assert ahead.log_weights.exp().sum(1).item() == pytest.approx(1)
     assert head_log_probs(model, ahead).exp().sum().item() == pytest.approx(1)
@@ -53,7 +53,7 @@ def test_frames_and_heads_are_distributions(model: EventModel, events: int) -> N
 
 
 @pytest.mark.parametrize("events", [0, 2])
-def test_masses_of_an_exact_model_are_those_of_all_events(exact: EventModel, events: int) -> None:
+def test_masses_of_an_exact_model_are_those_of_all_events(exact: Model, events: int) -> None:
     """Enumeration: every event after the same words; the beam finds the likeliest, heads are its sums."""
     before = read(exact, events)
     longer = Batch.of_words(torch.cat([before.tokens.expand(len(ALL), -1, -1), ALL[:, None]], 1))
@@ -154,7 +154,7 @@ class Steered:
         return torch.nn.functional.one_hot(torch.tensor([frame]), FRAMES).double()
 
 
-def test_a_stream_gives_what_one_by_one_gives(model: EventModel) -> None:
+def test_a_stream_gives_what_one_by_one_gives(model: Model) -> None:
     documents = [*some_documents(model, [2, 1, 2]), Document("none", ())]
     together = list(next_events(model, documents, beam=7, top=3, samples=3))
     assert [answer.id for answer in together] == [document.id for document in documents]

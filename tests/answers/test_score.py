@@ -13,7 +13,7 @@ import ssdvae
 from ssdvae.answers.score import kind_of, nats, score_documents, typical_of
 from ssdvae.data.batches import Noise, collate, generator
 from ssdvae.errors import DataError, UserError
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.models.typical import TYPICAL, Typical, percentile
 from tests.answers.asked import ASKED, some_documents
 from tests.models.test_base import batch_of, variant_id
@@ -23,11 +23,11 @@ LENGTHS = [3, 1, 0, 2]
 
 
 @pytest.fixture(params=ASKED, ids=variant_id)
-def model(request: pytest.FixtureRequest) -> EventModel:
+def model(request: pytest.FixtureRequest) -> Model:
     return toy_model(**request.param)
 
 
-def test_events_sum_to_what_the_model_says_of_the_document(model: EventModel) -> None:
+def test_events_sum_to_what_the_model_says_of_the_document(model: Model) -> None:
     """log p where the model is exact, else its bound; a model that reads ahead has neither."""
     batch = batch_of(model, [3, 3], observe=0)
     found = nats(model, batch, samples=3)
@@ -41,7 +41,7 @@ def test_events_sum_to_what_the_model_says_of_the_document(model: EventModel) ->
         torch.testing.assert_close(found.slots.sum(-1), found.events)
 
 
-def test_what_comes_later_changes_nothing(model: EventModel) -> None:
+def test_what_comes_later_changes_nothing(model: Model) -> None:
     batch = batch_of(model, [3, 3], observe=0)
     before = nats(model, batch, samples=2)
     tokens = batch.tokens.clone()
@@ -62,7 +62,7 @@ def test_a_model_that_foresees_gives_each_word_a_probability() -> None:
     assert torch.exp(-found).sum().item() == pytest.approx(1)
 
 
-def test_a_stream_gives_what_one_by_one_gives(model: EventModel) -> None:
+def test_a_stream_gives_what_one_by_one_gives(model: Model) -> None:
     documents = some_documents(model, LENGTHS)
     together = list(score_documents(model, documents, batch=3, samples=2))
     assert [(d.id, len(d.events)) for d in together] == [

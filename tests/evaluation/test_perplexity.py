@@ -48,7 +48,7 @@ def test_a_model_that_knows_nothing(documents: Documents) -> None:
     assert scores["ppl"] == pytest.approx(WORDS)
     assert scores["ppl_bound"] == pytest.approx(WORDS)
     separators = events - len(LENGTHS)
-    assert scores["ppl_official"] == pytest.approx(
+    assert scores["ppl_with_separators"] == pytest.approx(
         math.exp(math.log(WORDS) * 4 * events / (4 * events + separators))
     )
 
@@ -82,7 +82,7 @@ def test_any_number_of_processes_gives_the_same_figures(documents: Documents) ->
     together = Tally(*(a + b for a, b in zip(first, second, strict=True))).scores(words_scored=True)
     by_samples = together.pop("ppl_bound_by_samples"), whole.pop("ppl_bound_by_samples")
     assert by_samples[0] == pytest.approx(by_samples[1])
-    assert whole.pop("ppl_reads_ahead") == 1
+    assert whole.pop("ppl_conditions_on_targets") == 1
     assert together == pytest.approx(whole)
 
 
@@ -92,7 +92,7 @@ def test_evaluation_looks_at_no_frame_and_changes_no_mode(documents: Documents) 
     assert model.training
     other = replace(documents, frames=(documents.frames + 1) % FRAMES)
     after = evaluate(model, other, settings)
-    for name in ("ppl", "ppl_official", "ppl_bound"):
+    for name in ("ppl", "ppl_with_separators", "ppl_bound"):
         assert after[name] == before[name]
 
 

@@ -18,7 +18,7 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
 from ssdvae.evaluation import scripts
 from ssdvae.evaluation.scripts import head_entropy, is_of_world, measure_scripts
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.storyworld.world import World
 
 
@@ -54,7 +54,7 @@ def test_true_documents_are_judged_as_real_ones(
     valid = corpus.split("valid")
     copies = torch.from_numpy(valid.padded(valid.tokens, 0))
     monkeypatch.setattr(scripts, "sample_continuations", lambda *asked: copies)
-    model, settings = EventModel.read(run), EvaluateSettings(eval_batch=len(valid))
+    model, settings = Model.read(run), EvaluateSettings(eval_batch=len(valid))
     result = measure_scripts(model, corpus, valid, settings)
     assert result is not None
     scores = result.scores
@@ -98,7 +98,7 @@ def test_only_storyworld_is_told_by_the_world(corpus: Corpus, tmp_path: Path) ->
 
 def test_each_seed_is_continued_by_itself(corpus: Corpus, run: Path) -> None:
     """A script begins with its own seed, whatever the others are."""
-    model = EventModel.read(run).eval()
+    model = Model.read(run).eval()
     valid = corpus.split("valid").first(3)
     rows = np.flatnonzero(valid.lengths == 3)[:4]
     tokens = torch.from_numpy(valid.take(rows).padded(valid.tokens, 0)).long()

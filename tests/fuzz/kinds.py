@@ -46,7 +46,7 @@ from ssdvae.extraction.parsed import to_document
 from ssdvae.extraction.readers import FORMATS
 from ssdvae.files import stop_at_first_error
 from ssdvae.measurements import read_scores
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.runs import Run
 from ssdvae.storyworld.world import World
 from ssdvae.training.train import train
@@ -190,7 +190,7 @@ def _runs(folder: Path, corpus: Path, run: Path) -> list[Kind]:
         first = original[name]
         return tensors.keys() == first.keys() and all(torch.equal(t, first[k]) for k, t in tensors.items())
 
-    def model_holds(model: EventModel) -> bool:
+    def model_holds(model: Model) -> bool:
         names = json.loads((run / "vocab.json").read_bytes())["names"]
         return same("model.safetensors", model.state_dict()) and list(model.vocabulary.names) == names
 
@@ -217,10 +217,10 @@ def _runs(folder: Path, corpus: Path, run: Path) -> list[Kind]:
     text, tensors = (json_changed, bytes_changed), (bytes_changed, header_changed)
     always: Holds = lambda found: True  # noqa: E731  # what matters is that it ends in words
     return [
-        Kind("config.json", run / "config.json", text, lambda: EventModel.read(run), model_holds),
-        Kind("vocab.json of a run", run / "vocab.json", text, lambda: EventModel.read(run), model_holds),
-        Kind("frames.json of a run", run / "frames.json", text, lambda: EventModel.read(run), model_holds),
-        Kind("weights", run / "model.safetensors", tensors, lambda: EventModel.read(run), model_holds),
+        Kind("config.json", run / "config.json", text, lambda: Model.read(run), model_holds),
+        Kind("vocab.json of a run", run / "vocab.json", text, lambda: Model.read(run), model_holds),
+        Kind("frames.json of a run", run / "frames.json", text, lambda: Model.read(run), model_holds),
+        Kind("weights", run / "model.safetensors", tensors, lambda: Model.read(run), model_holds),
         Kind("checkpoint", run / "checkpoint/state.safetensors", tensors, checked, state_holds),
         Kind(
             "metrics", run / "metrics.jsonl", (lines_changed, bytes_changed), Run(run).metrics, records_hold

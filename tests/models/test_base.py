@@ -15,7 +15,7 @@ import ssdvae
 from ssdvae.data.batches import Batch
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.models.latent import categorical, most_likely
 from ssdvae.models.plan import PlanRequest
 from tests.toys import FRAMES, WORDS, noise, outputs, toy_batch, toy_model, toy_ssdvae
@@ -66,21 +66,21 @@ def variant_id(variant: dict[str, Any]) -> str:
 
 
 @pytest.fixture(params=VARIANTS, ids=variant_id)
-def model(request: pytest.FixtureRequest) -> EventModel:
+def model(request: pytest.FixtureRequest) -> Model:
     return toy_model(**request.param)
 
 
 @pytest.fixture(params=SPEAKING, ids=variant_id)
-def speaking(request: pytest.FixtureRequest) -> EventModel:
+def speaking(request: pytest.FixtureRequest) -> Model:
     return toy_model(**request.param)
 
 
-def batch_of(model: EventModel, lengths: list[int], **how: Any) -> Batch:
+def batch_of(model: Model, lengths: list[int], **how: Any) -> Batch:
     """Documents of as many slots as the model has."""
     return toy_batch(lengths, slots=len(model.slots), **how)
 
 
-def test_padding_takes_part_in_nothing(model: EventModel) -> None:
+def test_padding_takes_part_in_nothing(model: Model) -> None:
     """Neither its words, nor its frames, nor how much of it there is."""
     batch = batch_of(model, LENGTHS, events=4)
     other = dataclasses.replace(
@@ -111,7 +111,7 @@ def _padded(batch: Batch) -> Batch:
     )
 
 
-def test_padded_vectors_of_nan_change_nothing(model: EventModel) -> None:
+def test_padded_vectors_of_nan_change_nothing(model: Model) -> None:
     """What stands in the padding is not even multiplied by zero."""
     batch = batch_of(model, LENGTHS, events=4)
     tokens = batch.tokens.clamp(max=WORDS - 2)
@@ -124,7 +124,7 @@ def test_padded_vectors_of_nan_change_nothing(model: EventModel) -> None:
     equal(expected, outputs(model, batch))
 
 
-def test_a_document_does_not_depend_on_its_neighbours(model: EventModel) -> None:
+def test_a_document_does_not_depend_on_its_neighbours(model: Model) -> None:
     batch = batch_of(model, LENGTHS)
     together = outputs(model, batch)
     for row in range(len(batch)):
@@ -134,14 +134,14 @@ def test_a_document_does_not_depend_on_its_neighbours(model: EventModel) -> None
         torch.testing.assert_close(alone, together["loss"][row : row + 1])
 
 
-def test_the_gold_frame_of_a_latent_event_is_never_looked_at(model: EventModel) -> None:
+def test_the_gold_frame_of_a_latent_event_is_never_looked_at(model: Model) -> None:
     batch = batch_of(model, LENGTHS)
     equal(
         outputs(model, batch), outputs(model, dataclasses.replace(batch, frames=(batch.frames + 1) % FRAMES))
     )
 
 
-def test_a_word_does_not_change_the_probability_of_those_before_it(speaking: EventModel) -> None:
+def test_a_word_does_not_change_the_probability_of_those_before_it(speaking: Model) -> None:
     """Given the plan: latent variables themselves are inferred from all words."""
     batch = batch_of(speaking, [4, 4])
     plan = speaking.plan(PlanRequest.whole(batch, categorical, noise(2)))
@@ -155,7 +155,7 @@ def test_a_word_does_not_change_the_probability_of_those_before_it(speaking: Eve
         assert (after[:, place:] != before[:, place:]).all()
 
 
-def test_words_one_by_one_have_the_probabilities_of_the_whole_document(speaking: EventModel) -> None:
+def test_words_one_by_one_have_the_probabilities_of_the_whole_document(speaking: Model) -> None:
     batch = batch_of(speaking, [3, 3])
     seed = _events(batch, slice(1))
     plan = speaking.plan(PlanRequest.continuing(seed, batch.observed, categorical, noise(2)))
@@ -171,7 +171,7 @@ def test_words_one_by_one_have_the_probabilities_of_the_whole_document(speaking:
         _, state = speaking.next_word(state, plan, words, len(speaking.slots))
 
 
-def test_a_continuation_has_the_probability_of_its_words_after_the_seed(speaking: EventModel) -> None:
+def test_a_continuation_has_the_probability_of_its_words_after_the_seed(speaking: Model) -> None:
     """Each option as if it were alone, whatever the others are."""
     seed, others = batch_of(speaking, [1, 1, 1]), torch.randint(0, WORDS, (3, 4, 2, len(speaking.slots)))
     wanted, nothing = torch.ones(3, 3, dtype=torch.bool), torch.full((3, 3), -1)
@@ -183,7 +183,7 @@ def test_a_continuation_has_the_probability_of_its_words_after_the_seed(speaking
         torch.testing.assert_close(scores[:, option], alone)
 
 
-def test_a_plan_from_the_seed_is_for_the_whole_script_and_looks_at_words_alone(speaking: EventModel) -> None:
+def test_a_plan_from_the_seed_is_for_the_whole_script_and_looks_at_words_alone(speaking: Model) -> None:
     """A frame for each event, or a code of each codebook, or nothing; gold frames change none of it."""
     batch = batch_of(speaking, [4, 3], observe=0)
     seed = _events(batch, slice(1))
@@ -196,7 +196,7 @@ def test_a_plan_from_the_seed_is_for_the_whole_script_and_looks_at_words_alone(s
     torch.testing.assert_close(again.vectors, plan.vectors)
 
 
-def test_scripts_written_at_once_have_each_their_own_plan(speaking: EventModel) -> None:
+def test_scripts_written_at_once_have_each_their_own_plan(speaking: Model) -> None:
     batch = batch_of(speaking, [3, 2, 3])
     plan = speaking.plan(PlanRequest(batch, batch.observed, batch.mask, most_likely, noise(3)))
     some = plan.rows(torch.tensor([2, 2, 1]))
@@ -215,7 +215,7 @@ def _events(batch: Batch, events: slice, rows: slice = slice(None)) -> Batch:
     return Batch(*(part[rows, events] for part in parts))
 
 
-def test_every_parameter_has_a_gradient(model: EventModel) -> None:
+def test_every_parameter_has_a_gradient(model: Model) -> None:
     model.train()
     model(batch_of(model, LENGTHS), noise(4)).per_document.sum().backward()
     # Of a slot that there is not, there is nothing to learn.
@@ -223,14 +223,14 @@ def test_every_parameter_has_a_gradient(model: EventModel) -> None:
     assert not [n for n, grad in learned if grad is None or not grad.abs().sum() > 0]
 
 
-def test_a_model_that_knows_nothing_has_the_perplexity_of_its_vocabulary(speaking: EventModel) -> None:
+def test_a_model_that_knows_nothing_has_the_perplexity_of_its_vocabulary(speaking: Model) -> None:
     for parameter in speaking.parameters():
         torch.nn.init.zeros_(parameter)
     words = speaking.word_log_probs(batch_of(speaking, [3, 2]), noise(2))
     assert math.exp(-words.sum().item() / (len(speaking.slots) * 5)) == pytest.approx(WORDS)
 
 
-def test_saving_and_loading_keeps_every_answer(model: EventModel, tmp_path: Path) -> None:
+def test_saving_and_loading_keeps_every_answer(model: Model, tmp_path: Path) -> None:
     batch = batch_of(model, LENGTHS)
     model.save_pretrained(tmp_path / "model")
     loaded = ssdvae.load(tmp_path / "model").double()

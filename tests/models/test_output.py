@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from ssdvae.models import output
-from ssdvae.models.output import Offsets, linear_cross_entropy, log_partition
+from ssdvae.models.losses import Offsets, linear_cross_entropy, log_partition
 
 
 @pytest.mark.parametrize("weighing", ["the same", "differently", "some not at all"])

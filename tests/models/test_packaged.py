@@ -36,7 +36,7 @@ DOCUMENT = ["arrested police suspect in", "charged he murder with", "sentenced h
 
 
 @pytest.fixture(scope="module")
-def model() -> ssdvae.EventModel:
+def model() -> ssdvae.Model:
     return ssdvae.load("wiki-en")
 
 
@@ -51,7 +51,7 @@ def answers(model: Any) -> Iterator[Any]:
     yield from ssdvae.similar(model, "jailed court man", among=[DOCUMENT])
 
 
-def test_wiki_en_answers_every_question(model: ssdvae.EventModel, caplog: pytest.LogCaptureFixture) -> None:
+def test_wiki_en_answers_every_question(model: ssdvae.Model, caplog: pytest.LogCaptureFixture) -> None:
     assert len(model.vocabulary) >= 12_000
     assert all(json.dumps(answer.to_record()) for answer in answers(model))
     (scored,) = ssdvae.score(model, [DOCUMENT])

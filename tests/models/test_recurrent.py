@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from ssdvae.models.recurrent import Bidirectional
+from ssdvae.models.layers import Bidirectional
 
 PLACES = 5
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ssdvae.models.base import EventModel
-from ssdvae.models.output import linear_cross_entropy
-from ssdvae.models.sampled import Drawn, draw, inclusion_probabilities, sampled_cross_entropy
+from ssdvae.models.base import Model
+from ssdvae.models.losses import linear_cross_entropy
+from ssdvae.models.losses import Drawn, draw, inclusion_probabilities, sampled_cross_entropy
 from tests.models.test_base import SPEAKING, batch_of, variant_id
 from tests.toys import WORDS, noise, outputs, toy_model
 
@@ -94,19 +94,19 @@ def test_the_mean_gradient_comes_closer_with_more_words() -> None:
 
 
 @pytest.fixture(params=SPEAKING, ids=variant_id)
-def pair(request: pytest.FixtureRequest) -> tuple[EventModel, EventModel]:
+def pair(request: pytest.FixtureRequest) -> tuple[Model, Model]:
     """A model with the exact output layer, and the same with all words drawn."""
     return _pair(sampled_words=WORDS, **request.param)
 
 
-def _pair(sampled_words: int, **variant: Any) -> tuple[EventModel, EventModel]:
+def _pair(sampled_words: int, **variant: Any) -> tuple[Model, Model]:
     torch.manual_seed(5)
     exact, sampled = toy_model(**variant), toy_model(**variant, sampled_words=sampled_words)
     sampled.load_state_dict(exact.state_dict())
     return exact, sampled
 
 
-def losses_and_gradients(model: EventModel) -> list[Tensor]:
+def losses_and_gradients(model: Model) -> list[Tensor]:
     torch.manual_seed(6)
     batch = batch_of(model, LENGTHS)
     loss = model(batch, noise(len(batch))).per_document
@@ -114,7 +114,7 @@ def losses_and_gradients(model: EventModel) -> list[Tensor]:
     return [loss, *(gradient for gradient in gradients if gradient is not None)]
 
 
-def test_with_all_words_drawn_it_is_the_exact_loss(pair: tuple[EventModel, EventModel]) -> None:
+def test_with_all_words_drawn_it_is_the_exact_loss(pair: tuple[Model, Model]) -> None:
     exact, sampled = (losses_and_gradients(model.train()) for model in pair)
     assert len(exact) == len(sampled)
     for plain, mine in zip(exact, sampled, strict=True):

@@ -10,7 +10,7 @@ import pytest
 
 from ssdvae.data.events import Document, Event
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.models.vectors import embed_documents, event_width
 from tests.answers.asked import ASKED, some_documents
 from tests.models.test_base import variant_id
@@ -20,11 +20,11 @@ LENGTHS = [3, 1, 0, 5, 2]
 
 
 @pytest.fixture(params=ASKED, ids=variant_id)
-def model(request: pytest.FixtureRequest) -> EventModel:
+def model(request: pytest.FixtureRequest) -> Model:
     return toy_model(**request.param)
 
 
-def test_a_vector_does_not_depend_on_the_batch(model: EventModel) -> None:
+def test_a_vector_does_not_depend_on_the_batch(model: Model) -> None:
     documents = some_documents(model, LENGTHS)
     alone = [model.encode(document) for document in documents]
     for batch in (1, 2, 100):

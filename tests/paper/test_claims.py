@@ -40,16 +40,16 @@ def supporting() -> Values:
     """A world in which everything is as the paper says."""
     values: Values = {}
     for place, observe in enumerate(OBSERVED):
-        values[ssdvae_row(observe), "ppl_official"] = 40.0 - 2 * place
+        values[ssdvae_row(observe), "ppl_with_separators"] = 40.0 - 2 * place
         values[ssdvae_row(observe), "ppl_bound"] = 90.0
-        values[joined(observe), "ppl_official"] = 45.0 - place
+        values[joined(observe), "ppl_with_separators"] = 45.0 - place
         values[ssdvae_row(observe), "cloze_nll"] = {0.4: 0.48, 0.0: 0.44}.get(observe, 0.40)
         values[ssdvae_single_row(observe), "frame_f1"] = 0.11 * place
         values[ssdvae_row(observe), "step_converged"] = 500.0
         values[ssdvae_row(observe), "attention_entropy"] = 2.5 - 0.2 * place
         values[ssdvae_row(observe), "attention_verbs"] = 0.3 + 0.05 * place
     for row, perplexity in ((RNNLM, 61.0), (RNNLM_ROLE, 66.0), (HAQAE, 33.0)):
-        values[row, "ppl_official"] = perplexity
+        values[row, "ppl_with_separators"] = perplexity
         values[row, "ppl_bound"] = 60.0
         values[row, "cloze_nll"] = 0.25
     values[HAQAE, "step_converged"] = 900.0
@@ -87,7 +87,7 @@ def test_the_code_stands_beside_a_baseline_with_the_same_vector(version: Version
         (of_version(row, version) if row.model == "ssdvae" else row, figure): value
         for (row, figure), value in supporting().items()
     }
-    rival = {(RNNLM_DOCUMENT, "ppl_official"): 20.0, (RNNLM_DOCUMENT, "cloze_nll"): 0.45}
+    rival = {(RNNLM_DOCUMENT, "ppl_with_separators"): 20.0, (RNNLM_DOCUMENT, "cloze_nll"): 0.45}
     found = verdicts(Evidence(measured_from(values | rival), OBSERVED, version=version))
     assert {v.verdict for v in found} == {SUPPORTED}
     evidence = [v.evidence for v in found if RNNLM_DOCUMENT.label in v.evidence]
@@ -99,7 +99,7 @@ def test_the_code_stands_beside_a_baseline_with_the_same_vector(version: Version
 def test_a_figure_that_is_marked_is_so_in_the_evidence() -> None:
     measured = Measured()
     for (row, figure), value in supporting().items():
-        measured.add(row, figure, value, mark=" †" if figure == "ppl_official" and row.observe else "")
+        measured.add(row, figure, value, mark=" †" if figure == "ppl_with_separators" and row.observe else "")
     first = verdicts(Evidence(measured, OBSERVED))[0].evidence
     assert "40.00 at ε = 0, 38.00 † at ε = 0.2" in first
     estimate = Estimate(2.0, 0.1, 3, " †")
@@ -108,29 +108,29 @@ def test_a_figure_that_is_marked_is_so_in_the_evidence() -> None:
 
 
 REFUTING: dict[str, tuple[set[int], Callable[[Values], None]]] = {
-    "perplexity rises once": ({1, 6}, lambda v: v.update({(ssdvae_row(0.5), "ppl_official"): 39.0})),
+    "perplexity rises once": ({1, 6}, lambda v: v.update({(ssdvae_row(0.5), "ppl_with_separators"): 39.0})),
     "perplexity is the same at all ε": (
         {1, 2, 4, 6},
-        lambda v: v.update({(ssdvae_row(e), "ppl_official"): 40.0 for e in OBSERVED}),
+        lambda v: v.update({(ssdvae_row(e), "ppl_with_separators"): 40.0 for e in OBSERVED}),
     ),
-    "RNNLM is better than SSDVAE without frames": ({2}, lambda v: v.update({(RNNLM, "ppl_official"): 39.0})),
-    "RNNLM+ROLE is better, too": ({2}, lambda v: v.update({(RNNLM_ROLE, "ppl_official"): 39.0})),
-    "HAQAE is better from 0.7 on": ({2}, lambda v: v.update({(HAQAE, "ppl_official"): 31.0})),
+    "RNNLM is better than SSDVAE without frames": ({2}, lambda v: v.update({(RNNLM, "ppl_with_separators"): 39.0})),
+    "RNNLM+ROLE is better, too": ({2}, lambda v: v.update({(RNNLM_ROLE, "ppl_with_separators"): 39.0})),
+    "HAQAE is better from 0.7 on": ({2}, lambda v: v.update({(HAQAE, "ppl_with_separators"): 31.0})),
     "the cloze of HAQAE is as good": ({3}, lambda v: v.update({(HAQAE, "cloze_nll"): 0.40})),
     "the cloze of RNNLM is better": ({3}, lambda v: v.update({(RNNLM, "cloze_nll"): 0.41})),
     "the cloze is best without frames": ({4}, lambda v: v.update({(ssdvae_row(0.0), "cloze_nll"): 0.49})),
     "the cloze is best with most frames": ({4}, lambda v: v.update({(ssdvae_row(0.9), "cloze_nll"): 0.49})),
     "perplexity is best at a low ε": (
         {1, 4, 6},
-        lambda v: v.update({(ssdvae_row(0.2), "ppl_official"): 20.0}),
+        lambda v: v.update({(ssdvae_row(0.2), "ppl_with_separators"): 20.0}),
     ),
     "F1 falls once": ({5}, lambda v: v.update({(ssdvae_single_row(0.4), "frame_f1"): 0.05})),
     "a classifier stays ahead": ({5}, lambda v: v.update({(CLASSIFIERS[1], "frame_f1"): 0.7})),
-    "concatenation is better once": ({6}, lambda v: v.update({(joined(0.9), "ppl_official"): 27.0})),
+    "concatenation is better once": ({6}, lambda v: v.update({(joined(0.9), "ppl_with_separators"): 27.0})),
     "the lead does not grow": (
         {6},
         lambda v: v.update(
-            {(joined(e), "ppl_official"): v[ssdvae_row(e), "ppl_official"] + 5 for e in OBSERVED}
+            {(joined(e), "ppl_with_separators"): v[ssdvae_row(e), "ppl_with_separators"] + 5 for e in OBSERVED}
         ),
     ),
     "HAQAE converges as fast": ({7}, lambda v: v.update({(HAQAE, "step_converged"): 500.0})),
@@ -169,14 +169,14 @@ def test_with_few_seeds_no_claim_is_judged(name: str | None, seeds: int) -> None
 
 def test_one_figure_with_few_seeds_is_enough_to_leave_its_claims_open() -> None:
     measured = measured_from(supporting())
-    measured.values[HAQAE, "ppl_official", CORPUS].pop()
+    measured.values[HAQAE, "ppl_with_separators", CORPUS].pop()
     found = {v.number: v.verdict for v in verdicts(Evidence(measured, OBSERVED))}
     assert found == {**dict.fromkeys(range(1, 9), SUPPORTED), 2: TOO_FEW_SEEDS}
 
 
 def test_a_part_that_fails_with_enough_seeds_refutes_whatever_the_others_have() -> None:
-    measured = measured_from({**supporting(), (RNNLM, "ppl_official"): 10.0})
-    measured.values[HAQAE, "ppl_official", CORPUS].pop()
+    measured = measured_from({**supporting(), (RNNLM, "ppl_with_separators"): 10.0})
+    measured.values[HAQAE, "ppl_with_separators", CORPUS].pop()
     found = {v.number: v.verdict for v in verdicts(Evidence(measured, OBSERVED))}
     assert found == {**dict.fromkeys(range(1, 9), SUPPORTED), 2: NOT_SUPPORTED}
 
@@ -206,8 +206,8 @@ def test_what_was_not_measured_is_not_judged(name: str) -> None:
 
 def test_a_claim_that_fails_in_part_is_refuted_whatever_else_is_missing() -> None:
     values = supporting()
-    values[RNNLM, "ppl_official"] = 10.0
-    del values[HAQAE, "ppl_official"]
+    values[RNNLM, "ppl_with_separators"] = 10.0
+    del values[HAQAE, "ppl_with_separators"]
     assert judge(values)[2] == NOT_SUPPORTED
 
 

@@ -19,7 +19,7 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.data.single import single_events
 from tests.system.mistakes import assert_is_a_message
 
-KEYS = {"ppl", "ppl_official", "ppl_bound", "frame_accuracy", "words", "documents"}
+KEYS = {"ppl", "ppl_with_separators", "ppl_bound", "frame_accuracy", "words", "documents"}
 TINY = ["--hidden=8", "--embedding=8", "--layers=1", "--epochs=1", "--batch=50"]
 
 

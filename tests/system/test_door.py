@@ -20,7 +20,7 @@ from ssdvae.config import Settings
 from ssdvae.config.training import definitions
 
 SOURCE = Path(ssdvae.__file__).parent
-TYPES = {"Corpus", "Document", "Event", "EventModel", "Run", "UserError"}
+TYPES = {"Corpus", "Document", "Event", "Model", "Run", "UserError"}
 FUNCTIONS = sorted(set(ssdvae.__all__) - TYPES)
 
 # What the command line alone needs: where settings are read from, and how results are printed.

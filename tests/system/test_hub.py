@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ssdvae.files import sha256
-from ssdvae.models.io import FILES
+from ssdvae.models.hub import FILES
 from tests.toys import toy_model
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 from ssdvae.cli.main import main
 from ssdvae.data.columns import quantile_edges
 from ssdvae.data.corpus import Corpus
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.storyworld.tickets import ticket_documents
 
 DOCS = Path(__file__).parents[2] / "docs" / "logs.md"
@@ -61,7 +61,7 @@ def test_the_page_in_small(place: Path) -> None:
     run(0, SMALL)
     assert len(commands(0)) == 5
     assert (place / "report.html").stat().st_size > 10_000
-    corpus, model = Corpus("corpus"), EventModel.read(Path("run"))
+    corpus, model = Corpus("corpus"), Model.read(Path("run"))
     assert corpus.slots == model.slots == ("action", "agent", "product", "channel")
     assert corpus.columns == model.columns is not None
     assert latent_right(place, 400) > 0.1  # 14 stages

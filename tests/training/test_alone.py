@@ -22,7 +22,7 @@ from ssdvae import api
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import DataError, UserError
 from ssdvae.measurements import read_scores
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.runs import Run, State
 from ssdvae.training.train import resume, train
 from ssdvae.weights import NotFinite
@@ -152,7 +152,7 @@ def test_a_diverging_run_says_so_and_can_be_looked_at(
 def test_weights_that_are_not_finite_are_not_saved(
     uninterrupted: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = EventModel.read(uninterrupted.folder)
+    model = Model.read(uninterrupted.folder)
     next(model.parameters()).data.view(-1)[3] = torch.nan
     with pytest.raises(NotFinite, match="the model is not saved"):
         model.save_pretrained(tmp_path / "model")
@@ -186,7 +186,7 @@ def test_one_bit_of_the_weights_is_noticed(uninterrupted: Run, tmp_path: Path) -
         content[-20] ^= 1
         (run.folder / name).write_bytes(content)
     with pytest.raises(DataError, match=r"model\.safetensors: found other numbers than were written"):
-        EventModel.read(run.folder)
+        Model.read(run.folder)
 
 
 def test_a_bit_of_a_checkpoint_is_noticed(

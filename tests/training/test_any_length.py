@@ -13,23 +13,23 @@ from ssdvae.config import PrepareSettings, TrainSettings
 from ssdvae.data.events import Document
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.storyworld.world import World
 from ssdvae.training.train import train
 
 LONG = 40
 
 
-def trained(folder: Path, documents: int, **settings: object) -> EventModel:
+def trained(folder: Path, documents: int, **settings: object) -> Model:
     events = folder / "events.jsonl"
     write_jsonl(events, World.embedded().documents(documents, seed=1))
     corpus = prepare(events, folder / "corpus", PrepareSettings(vocabulary=2_000, cloze_items=0))
     sizes = {"embedding": 64, "layers": 1, "role_embedding": 16, "batch": 32, **settings}
     chosen = TrainSettings.chosen({"recipe": "guided", "observe": 0.9, **sizes})
-    return EventModel.read(train(corpus, folder / "run", chosen).folder)
+    return Model.read(train(corpus, folder / "run", chosen).folder)
 
 
-def right(model: EventModel, documents: Sequence[Document]) -> list[bool]:
+def right(model: Model, documents: Sequence[Document]) -> list[bool]:
     """Of all events, one document after another."""
     found = infer_documents(model, documents)
     return [event.frame == event.gold for document in found for event in document.events]

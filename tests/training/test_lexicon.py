@@ -18,7 +18,7 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.data.prepare import prepare
 from ssdvae.errors import UserError
 from ssdvae.extraction.english import regular_stems
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.training.lexicon import with_single_frames
 from ssdvae.training.train import train
 
@@ -58,7 +58,7 @@ def test_frames_have_their_names_without_a_labelled_event(
     with caplog.at_level(logging.INFO):
         run = train(corpus, tmp_path / "run", settings(corpus))
     assert "has frames of 6 of the 7 heads" in caplog.text
-    model, documents = EventModel.read(run.folder), corpus.split("train")
+    model, documents = Model.read(run.folder), corpus.split("train")
     batch = collate(documents, np.arange(len(documents)))
     beliefs = model.infer(batch)
     assert beliefs is not None
@@ -89,7 +89,7 @@ def test_regular_forms_lead_to_their_verb_before_any_other(form: str, verb: str)
 
 def test_the_planner_has_the_same_lexicon(corpus: Corpus, tmp_path: Path) -> None:
     run = train(corpus, tmp_path / "run", settings(corpus, model="planner"))
-    model, documents = EventModel.read(run.folder), corpus.split("train")
+    model, documents = Model.read(run.folder), corpus.split("train")
     batch = collate(documents, np.arange(len(documents)))
     beliefs = model.infer(batch)
     assert beliefs is not None

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.models.base import FramePosterior, Model
 
 NEAR = 4
 """Distances that are told apart; all that are farther are one."""
@@ -91,14 +91,14 @@ def _lift(counts: Array, firsts: Array, seconds: Array, pairs: Array) -> Array:
 class PrecedingSums:
     """The sums, whose size depends neither on the number of documents nor on their length."""
 
-    def __init__(self, model: EventModel, target: str) -> None:
+    def __init__(self, model: Model, target: str) -> None:
         self.model, self.target = model, target
         self.number = model.frames.find(target, "frame")
         shape = (len(DISTANCES), len(model.frames))
         self.counts, self.firsts = (torch.zeros(shape, dtype=torch.float64) for _ in range(2))
         self.seconds, self.pairs = (torch.zeros(len(DISTANCES), dtype=torch.float64) for _ in range(2))
 
-    def add(self, beliefs: Beliefs, batch: Batch) -> None:
+    def add(self, beliefs: FramePosterior, batch: Batch) -> None:
         q = beliefs.log_q.double().exp().masked_fill(~batch.mask[..., None], 0)
         real = batch.mask.double()
         for row in range(min(len(DISTANCES), q.shape[1] - 1)):

@@ -15,7 +15,7 @@ from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
-from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.models.base import FramePosterior, Model
 from ssdvae.progress import Advance, no_advance
 
 Counts = NDArray[np.int64]
@@ -88,14 +88,14 @@ def _top(scores: NDArray[np.float32], names: Inventory, k: int) -> list[tuple[st
     return [(names.name(int(number)), float(scores[number])) for number in best]
 
 
-def no_clusters(model: EventModel) -> UserError:
+def no_clusters(model: Model) -> UserError:
     return UserError(f"{model.config.model} has no clusters: its words and frames are not added")
 
 
 class ClusterSums:
     """What the means are made of: its size does not depend on the number of documents."""
 
-    def __init__(self, model: EventModel) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
         V, F = len(model.vocabulary), len(model.frames)
         self.slot_counts = torch.zeros(V, len(model.slots), dtype=torch.long)
@@ -105,7 +105,7 @@ class ClusterSums:
         self.memory = torch.zeros(F, 0, dtype=torch.float64)  # F e
 
     @torch.no_grad()
-    def add(self, beliefs: Beliefs, batch: Batch) -> None:
+    def add(self, beliefs: FramePosterior, batch: Batch) -> None:
         clusters, mask = beliefs.clusters, batch.mask
         if clusters is None:
             raise no_clusters(self.model)
@@ -146,7 +146,7 @@ def _beta(matrix: Tensor, sums: Tensor, counts: Tensor) -> NDArray[np.float32]:
 
 
 def clusters(
-    model: EventModel,
+    model: Model,
     documents: Documents,
     settings: ExplainSettings | None = None,
     advance: Advance = no_advance,

@@ -21,7 +21,7 @@ from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import UserError
 from ssdvae.evaluation.attention import AttentionSummary, AttentionSums
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.progress import Advance, no_advance
 
 ORDERS: tuple[Order, ...] = ("lift", "probability")
@@ -128,7 +128,7 @@ def _named(
 
 
 def explain(
-    model: EventModel,
+    model: Model,
     documents: Documents,
     settings: ExplainSettings | None = None,
     advance: Advance = no_advance,
@@ -151,7 +151,7 @@ def explain(
                 further.add(beliefs, batch)
         if beliefs.clusters is not None:
             clusters.add(beliefs, batch)
-        if beliefs.looks is not None:
+        if beliefs.attention is not None:
             attention.add(beliefs, batch)
     comparison = None
     if groups is not None and features is not None:
@@ -159,14 +159,14 @@ def explain(
     return Explanation(
         beliefs_of_words.result(),
         None if beliefs.clusters is None else clusters.result(),
-        None if beliefs.looks is None else attention.result(),
+        None if beliefs.attention is None else attention.result(),
         replace(transitions.result(), min_count=settings.min_count),
         None if before is None else before.result(),
         comparison,
     )
 
 
-def slot_number(model: EventModel, slot: str | None) -> int:
+def slot_number(model: Model, slot: str | None) -> int:
     """The place of a slot by its name; the head by default."""
     if slot is None:
         return 0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ssdvae.analysis.compare import Features, Kind
 from ssdvae.data.batches import Batch
-from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.models.base import FramePosterior, Model
 
 Ints = NDArray[np.int64]
 
@@ -21,14 +21,14 @@ class FeatureCounts:
     accident, and would only make the correction larger.
     """
 
-    def __init__(self, model: EventModel, min_count: float) -> None:
+    def __init__(self, model: Model, min_count: float) -> None:
         self.model, self.min_count = model, max(min_count, 1)
         self.documents = 0
         self.frames: list[Ints] = []  # pairs of document and number
         self.transitions: list[Ints] = []
         self.words: list[Ints] = []
 
-    def add(self, beliefs: Beliefs, batch: Batch) -> None:
+    def add(self, beliefs: FramePosterior, batch: Batch) -> None:
         mask = batch.mask.cpu().numpy()
         frames, tokens = beliefs.value.cpu().numpy(), batch.tokens.cpu().numpy()
         rows = self.documents + np.arange(len(mask))[:, None]

@@ -26,9 +26,8 @@ from torch import Tensor, nn
 
 from ssdvae.data.batches import generator
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
-from ssdvae.models.latent import Posterior
-from ssdvae.models.plan import Plan, PlanRequest
+from ssdvae.models.base import LanguageModel, LatentQuery, Latents
+from ssdvae.models.ssdvae import Chain
 
 Way = Literal["mean", "other"]
 WAYS: tuple[Way, ...] = ("mean", "other")
@@ -48,16 +47,16 @@ class Swapped:
 
 @dataclass(frozen=True)
 class _Question:
-    """The documents that a plan is wanted for."""
+    """The documents whose latent variables are asked for."""
 
     continued: bool  # whether more events are to follow than were read
     documents: list[bytes]  # the words of each, which tell it from others
 
     @classmethod
-    def of(cls, request: PlanRequest) -> _Question:
-        tokens, mask = request.read.tokens.cpu(), request.read.mask.cpu()
+    def of(cls, query: LatentQuery) -> _Question:
+        tokens, mask = query.read.tokens.cpu(), query.read.mask.cpu()
         documents = [words[there].numpy().tobytes() for words, there in zip(tokens, mask, strict=True)]
-        return cls(request.mask.shape[1] > request.read.mask.shape[1], documents)
+        return cls(query.mask.shape[1] > query.read.mask.shape[1], documents)
 
 
 Pool = tuple[Any, ...]
@@ -98,7 +97,7 @@ class _Recording:
         return _with_rows(output, given) if given else output
 
     def _answer(self, output: Any) -> Iterator[tuple[Pool, bytes, Rows]]:
-        """What each document that was asked about gets. Only once: what comes later is for no plan."""
+        """What each document that was asked about gets. Only once: what comes later answers no query."""
         asked, self._asked = self._asked, None
         if asked is None:
             return
@@ -108,7 +107,7 @@ class _Recording:
 
 def _rows(output: Any) -> Iterator[Rows]:
     """What each document gets, without padding."""
-    if isinstance(output, Posterior):
+    if isinstance(output, Chain):
         for memory, sample, mask in zip(output.memory, output.sample, output.mask, strict=True):
             yield memory[mask].clone(), sample[mask].clone()
     else:
@@ -117,7 +116,7 @@ def _rows(output: Any) -> Iterator[Rows]:
 
 
 def _with_rows(output: Any, rows: list[Rows]) -> Any:
-    if isinstance(output, Posterior):
+    if isinstance(output, Chain):
         memory, sample = output.memory.clone(), output.sample.clone()
         memory[output.mask], sample[output.mask] = (torch.cat(parts) for parts in zip(*rows, strict=True))
         return replace(output, memory=memory, sample=sample)
@@ -134,30 +133,30 @@ def _hooked(module: nn.Module, hook: Callable[[nn.Module, Any, Any], Any]) -> It
 
 
 @contextmanager
-def _noted(model: EventModel, recordings: Iterable[_Recording]) -> Iterator[None]:
-    """Tell recordings of every plan that is wanted of the model."""
-    plan, told = model.plan, list(recordings)
+def _noted(model: LanguageModel, recordings: Iterable[_Recording]) -> Iterator[None]:
+    """Tell recordings of every query for latent variables."""
+    latents, told = model.latents, list(recordings)
 
-    def noting(request: PlanRequest) -> Plan:
-        question = _Question.of(request)
+    def noting(query: LatentQuery) -> Latents:
+        question = _Question.of(query)
         for recording in told:
             recording.ask(question)
-        return plan(request)
+        return latents(query)
 
-    model.__dict__["plan"] = noting
+    model.__dict__["latents"] = noting
     try:
         yield
     finally:
-        del model.__dict__["plan"]
+        del model.__dict__["latents"]
 
 
 def swap_parts(
-    model: EventModel, names: list[str], measure: Callable[[], dict[str, float]], seed: int = 1
+    model: LanguageModel, names: list[str], measure: Callable[[], dict[str, float]], seed: int = 1
 ) -> Iterator[Swapped]:
     """The figures of ``measure`` as they are, and with each part swapped in each way.
 
-    ``measure`` asks the model the same questions whenever it is called. Its figures must rest on plans
-    (``EventModel.plan``): what a model does without one is left as it is.
+    ``measure`` asks the model the same questions whenever it is called. Its figures must rest on
+    ``LanguageModel.latents``: what a model does without them is left as it is.
     """
     there = model.parts()
     if not names:

@@ -16,7 +16,7 @@ from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.models.base import FramePosterior, Model
 from ssdvae.progress import Advance, no_advance
 
 Array = NDArray[np.float64]
@@ -32,9 +32,6 @@ class Link:
     count: float  # expected times
     probability: float  # p(second | first)
     lift: float  # p(second | first) / p(second): above 1, they attract each other
-    prior: (
-        float | None
-    )  # p(second | first) of the model's prior, if that is a chain of frames that it learned
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,6 @@ class Transitions:
 
     frames: Inventory
     counts: Array  # F F
-    prior: Array | None = None  # F F, before any word is read
     min_count: float = 5.0  # links that are expected less often are not told
 
     @cached_property
@@ -85,30 +81,26 @@ class Transitions:
 
     def _link(self, f: int, g: int) -> Link:
         count, probability, lift = (float(x[f, g]) for x in (self.counts, self.probabilities, self.lift))
-        prior = None if self.prior is None else float(self.prior[f, g])
-        return Link(self.frames.name(f), self.frames.name(g), count, probability, lift, prior)
+        return Link(self.frames.name(f), self.frames.name(g), count, probability, lift)
 
 
 class TransitionSums:
     """Expected counts: their size does not depend on the number of documents."""
 
-    def __init__(self, model: EventModel) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
         self.counts = torch.zeros(len(model.frames), len(model.frames), dtype=torch.float64)
 
-    def add(self, beliefs: Beliefs, batch: Batch) -> None:
+    def add(self, beliefs: FramePosterior, batch: Batch) -> None:
         q = beliefs.log_q.double().exp().masked_fill(~batch.mask[..., None], 0)
         self.counts += torch.einsum("bmf,bmg->fg", q[:, :-1], q[:, 1:]).cpu()
 
-    @torch.no_grad()
     def result(self) -> Transitions:
-        prior = self.model.transitions()
-        learned = None if prior is None else prior.double().cpu().numpy()
-        return Transitions(self.model.frames, self.counts.numpy(), learned)
+        return Transitions(self.model.frames, self.counts.numpy())
 
 
 def transitions(
-    model: EventModel,
+    model: Model,
     documents: Documents,
     settings: ExplainSettings | None = None,
     advance: Advance = no_advance,

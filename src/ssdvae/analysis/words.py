@@ -22,7 +22,7 @@ from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
-from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.models.base import FramePosterior, Model
 from ssdvae.progress import Advance, no_advance
 
 Array = NDArray[np.float64]
@@ -76,12 +76,12 @@ def _top(shares: Array, names: Inventory, k: int) -> Shares:
 class WordBeliefSums:
     """The sums, whose size does not depend on the number of documents."""
 
-    def __init__(self, model: EventModel, slot: int = 0) -> None:
+    def __init__(self, model: Model, slot: int = 0) -> None:
         self.model, self.slot = model, slot
         self.joint = torch.zeros(len(model.vocabulary), len(model.frames), dtype=torch.float64)
         self.counts = torch.zeros(len(model.vocabulary), dtype=torch.long)
 
-    def add(self, beliefs: Beliefs, batch: Batch) -> None:
+    def add(self, beliefs: FramePosterior, batch: Batch) -> None:
         words = batch.tokens[..., self.slot][batch.mask].cpu()
         self.joint.index_add_(0, words, beliefs.log_q[batch.mask].double().exp().cpu())
         self.counts += torch.bincount(words, minlength=len(self.counts))
@@ -91,7 +91,7 @@ class WordBeliefSums:
 
 
 def word_beliefs(
-    model: EventModel,
+    model: Model,
     documents: Documents,
     settings: ExplainSettings | None = None,
     advance: Advance = no_advance,

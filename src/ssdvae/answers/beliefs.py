@@ -16,21 +16,23 @@ from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch, collate, within_bounds
 from ssdvae.data.corpus import Documents
 from ssdvae.errors import UserError
-from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.models.base import FrameModel, FramePosterior, LatentModel, LatentPosterior, Model
 from ssdvae.progress import Advance, no_advance
 
 Result = TypeVar("Result", covariant=True)
 
 
-def infer_beliefs(model: EventModel, batch: Batch) -> Beliefs | None:
-    """The latent variables of each document; None for a model that has none.
+def infer_latents(model: Model, batch: Batch) -> LatentPosterior | None:
+    """Return the posterior of the latent variables of each document; None for a model without any.
 
-    A model that was trained on windows reads longer documents as such windows. What it says of an event is
-    what it says where the event is farthest from the ends of its window; those of the document are no ends.
+    A model that was trained on windows reads longer documents as such windows. The posterior of an event is
+    that of the window in which it is farthest from the ends; the ends of the document do not count.
     """
+    if not isinstance(model, LatentModel) or not model.latent_shape[1]:
+        return None
     window, stride, (size, longest) = model.reading.window, model.reading.stride, batch.mask.shape
-    if not model.infers_frames or window is None or stride is None or longest <= window:
-        return model.infer(batch)
+    if not isinstance(model, FrameModel) or window is None or stride is None or longest <= window:
+        return model.posterior(batch)
     tokens, frames, lengths = (
         part.cpu().numpy().astype(np.int32) for part in (batch.tokens, batch.frames, batch.mask.sum(1))
     )
@@ -38,19 +40,19 @@ def infer_beliefs(model: EventModel, batch: Batch) -> Beliefs | None:
     parts = documents.windows(window, stride)
     rows, observed = np.arange(len(parts)), batch.observed.flatten().cpu().numpy().astype(np.int32)
     some = collate(parts, rows, observed).to(batch.mask.device)
-    beliefs = model.infer(some)
-    assert beliefs is not None
+    posterior = model.posterior(some)
     choice = torch.from_numpy(_innermost(parts, longest, lengths)).to(batch.mask.device)
 
     def together(values: Tensor) -> Tensor:
         return values[some.mask][choice].view(size, longest, *values.shape[2:])
 
-    log_q, clusters = together(beliefs.log_q), beliefs.clusters
+    log_q, clusters = together(posterior.log_q), posterior.clusters
     if clusters is not None:
         slots = batch.tokens.shape[2]
         hidden = clusters.hidden.view(len(parts), -1, slots, clusters.hidden.shape[-1])
         clusters = replace(clusters, hidden=together(hidden).flatten(1, 2), log_q=log_q)
-    return Beliefs(log_q, batch.mask, clusters=clusters)
+    by_part = {name: together(part) for name, part in (posterior.parts or {}).items()}
+    return FramePosterior(log_q, batch.mask, clusters=clusters, parts=by_part)
 
 
 def _innermost(windows: Documents, longest: int, lengths: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -67,28 +69,28 @@ def _innermost(windows: Documents, longest: int, lengths: NDArray[np.int32]) -> 
     return choice
 
 
-def infer_frames(model: EventModel, batch: Batch) -> Beliefs:
-    """The frames of each document; a ``UserError`` from a model that has none."""
+def infer_frames(model: Model, batch: Batch) -> FramePosterior:
+    """Return the posterior of the frames of each document; refuse a model that has none."""
     with torch.no_grad():
-        beliefs = infer_beliefs(model, batch)
-    if beliefs is None or not beliefs.frames:
-        what = "has no latent variables" if beliefs is None else "has latent variables that are no frames"
+        posterior = infer_latents(model, batch)
+    if not isinstance(posterior, FramePosterior):
+        what = "has no frames" if posterior is None else "has latent variables that are not frames"
         raise UserError(f"{model.config.model} {what}: there are no frames to look at")
-    beliefs.check_finite()
-    return beliefs
+    posterior.check_finite()
+    return posterior
 
 
 class Sums(Protocol[Result]):
     """Something that is summed over a split, whose size does not depend on the number of documents."""
 
-    def add(self, beliefs: Beliefs, batch: Batch) -> None: ...
+    def add(self, beliefs: FramePosterior, batch: Batch) -> None: ...
 
     def result(self) -> Result: ...
 
 
 def accumulate_over_split(
-    sums: Callable[[EventModel], Sums[Result]],
-    model: EventModel,
+    sums: Callable[[Model], Sums[Result]],
+    model: Model,
     documents: Documents,
     settings: ExplainSettings | None,
     advance: Advance,
@@ -101,8 +103,8 @@ def accumulate_over_split(
 
 
 def frame_beliefs(
-    model: EventModel, documents: Documents, batch: int, advance: Advance = no_advance
-) -> Iterator[tuple[Beliefs, Batch]]:
+    model: Model, documents: Documents, batch: int, advance: Advance = no_advance
+) -> Iterator[tuple[FramePosterior, Batch]]:
     """The frames of a split, with no frame observed; ``batch`` documents at a time."""
     for rows in within_bounds(documents.lengths, batch):
         some = collate(documents, rows).to(model.device)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ssdvae.answers.table import Row, slot_columns
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.models.vectors import embed_documents as vectors_of
 from ssdvae.models.vectors import encode
 
@@ -64,7 +64,7 @@ def _rounded(vectors: Array) -> list[Any]:
 
 
 def embed(
-    model: EventModel, documents: Iterable[Document], batch: int = 200, normalize: bool = True
+    model: Model, documents: Iterable[Document], batch: int = 200, normalize: bool = True
 ) -> Iterator[Embedded]:
     """The vectors of documents, one after another; no more than a batch is held at once."""
     given, read = tee(documents)
@@ -99,7 +99,7 @@ class Similar:
 
 
 def similar(
-    model: EventModel, asked: Sequence[Event], among: Iterable[Document], top: int = 5, batch: int = 200
+    model: Model, asked: Sequence[Event], among: Iterable[Document], top: int = 5, batch: int = 200
 ) -> list[Similar]:
     """The events of some documents that are nearest to each of those asked for, by the cosine of vectors.
 

@@ -17,7 +17,7 @@ from ssdvae.config import StreamSettings
 from ssdvae.data.readers import Skipped
 from ssdvae.data.stream import Chunk, Streamed, Task, document_files, found_document, stream
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel, fastest_device
+from ssdvae.models.base import Model, fastest_device
 from ssdvae.progress import SILENT, Progress
 from ssdvae.records import to_json
 
@@ -29,7 +29,7 @@ Ask = partial[Any]
 
 
 def answer_files(
-    model: EventModel,
+    model: Model,
     folder: Path | None,
     source: Path,
     out: Path,
@@ -65,7 +65,7 @@ def answer_files(
 class _Answering:
     """The work of one process. A model that is in a folder is not sent there: it is read, once."""
 
-    model: EventModel | None
+    model: Model | None
     folder: Path | None
     ask: Ask
     hole: str | None
@@ -76,7 +76,7 @@ class _Answering:
     def __call__(self, tasks: Sequence[Task]) -> Chunk:
         if self.model is None:
             assert self.folder is not None
-            self.model = EventModel.read(self.folder).on_fastest_device()
+            self.model = Model.read(self.folder).on_fastest_device()
         documents, errors = [], []
         for _, found in tasks:
             try:
@@ -102,7 +102,7 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _fingerprint(model: EventModel) -> str:
+def _fingerprint(model: Model) -> str:
     digest = hashlib.sha256()
     for name, value in sorted(model.state_dict().items()):
         digest.update(name.encode() + value.cpu().contiguous().numpy().tobytes())

@@ -2,10 +2,10 @@
 
 Candidates are the likeliest after what came before (``search``), and are weighed by the whole document:
 
-    p(c | before, after) ∝ p(before, c, after)
+    p(c | before, after) ∝ p(c | before) p(after | before, c)
 
-which is normalised over the candidates: what none of them is has no part. Where the model is not exact, the
-probability of a document is its bound, or an estimate.
+normalised over the candidates. Where the model is not exact, both factors are estimates, made as in the
+cloze: what is there is encoded, and the latent variables of what follows are rolled out.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from ssdvae.answers.next_events import foresee
 from ssdvae.answers.ranked import Ranked, ranked
-from ssdvae.answers.score import Kind, document_log_probs, kind_of
-from ssdvae.answers.search import search
+from ssdvae.answers.score import Kind, kind_of
+from ssdvae.answers.search import Ahead, search
 from ssdvae.answers.table import Row, slot_columns
 from ssdvae.data.batches import Batch, in_order
 from ssdvae.data.events import HOLE, SLOTS, Document, Event, Slots, event_to_record
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import LanguageModel, LatentQuery, Model, as_frame_model, as_language_model
 from ssdvae.models.inputs import to_batch
 
 
@@ -110,12 +109,10 @@ def with_holes(document: Any) -> Any:
 
 
 def fill_documents(
-    model: EventModel,
+    model: Model,
     documents: Iterable[Document],
     top: int = 5,
     beam: int = 100,
-    samples: int = 10,
-    seed: int = 1,
     batch: int = 200,
 ) -> Iterator[Filled]:
     """What is missing in documents, one after another.
@@ -123,6 +120,7 @@ def fill_documents(
     Holes are filled from the left: later ones are left out while an earlier one is looked at, and earlier
     ones have their likeliest filling while a later one is.
     """
+    model = as_language_model(model)
     for document in documents:
         events, holes = list(document.events), []
         for place in range(len(events)):
@@ -130,9 +128,7 @@ def fill_documents(
             if not wanted:
                 continue
             after = [event for event in events[place + 1 :] if HOLE not in event.words]
-            hole, best = _fill(
-                model, events[:place], events[place], after, wanted, top, beam, samples, seed, batch
-            )
+            hole, best = _fill(model, events[:place], events[place], after, wanted, top, beam, batch)
             events[place] = best
             holes.append(hole)
         yield Filled(document.id, tuple(events), tuple(holes), kind_of(model), model.slots)
@@ -140,34 +136,32 @@ def fill_documents(
 
 @torch.no_grad()
 def _fill(
-    model: EventModel,
+    model: LanguageModel,
     before: list[Event],
     event: Event,
     after: list[Event],
     wanted: tuple[int, ...],
     top: int,
     beam: int,
-    samples: int,
-    seed: int,
     batch: int,
 ) -> tuple[Hole, Event]:
     start = to_batch(model, [Document("", tuple(before))])
     fixed = to_batch(model, [Document("", (event,))]).tokens[:, 0]
     fixed[:, list(wanted)] = -1
-    found = search(model, foresee(model, start, samples=samples, seed=seed), fixed, beam)
+    found = search(model, Ahead.after(model, start), fixed, beam)
     possible = torch.isfinite(found.log_p[0])
-    candidates, log_before = found.tokens[0, possible], found.log_p[0, possible].log_softmax(0)
+    candidates, log_p = found.tokens[0, possible], found.log_p[0, possible]
+    log_before = log_p.log_softmax(0)
     rest = to_batch(model, [Document("", tuple(after))]).tokens
-    documents = between(start.tokens, candidates, rest)
-    log_p, by_frame = [], []
+    framed, later, by_frame = as_frame_model(model), [], []
     for rows in in_order(len(candidates), batch):
-        part = documents.rows(torch.from_numpy(rows).to(model.device))
-        log_p.append(document_log_probs(model, part, samples, seed))
-        if model.infers_frames:
-            beliefs = model.infer(part)
-            assert beliefs is not None
-            by_frame.append(beliefs.log_q[:, len(before)].double())
-    log_share = torch.cat(log_p).log_softmax(0)
+        some = candidates[torch.from_numpy(rows).to(model.device)]
+        later.append(_continued(model, between(start.tokens, some, rest[:, :0]), rest))
+        if framed is not None:
+            posterior = framed.posterior(between(start.tokens, some, rest))
+            by_frame.append(posterior.log_q[:, len(before)].double())
+    log_p = log_p + torch.cat(later)
+    log_share = log_p.log_softmax(0)
     order = log_share.argsort(descending=True, stable=True)
     given = event.padded(len(model.slots))  # also words that the model does not know
     names = [
@@ -183,6 +177,15 @@ def _fill(
         frames = ranked((torch.cat(by_frame) + log_share[:, None]).logsumexp(0), model.frames, top)
     hole = Hole(len(before), tuple(model.slots[slot] for slot in wanted), fillings, frames)
     return hole, Event.of_words(names[0])
+
+
+def _continued(model: LanguageModel, begun: Batch, rest: Int[Tensor, "one L slots"]) -> Float[Tensor, " H"]:
+    """Return log p(rest | beginning) of each beginning, its latent variables rolled out from there."""
+    if not rest.shape[1]:
+        return torch.zeros(len(begun), dtype=torch.float64, device=rest.device)
+    latents = model.latents(LatentQuery.roll_out(begun, rest.shape[1]))
+    options = rest.expand(len(begun), -1, -1)[:, None]
+    return model.continuations(begun, latents, options)[:, 0].double()
 
 
 def between(

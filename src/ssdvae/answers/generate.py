@@ -6,9 +6,8 @@ prior; then the words follow one by one, each given the seed, the frames, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -21,18 +20,25 @@ from ssdvae.config import GenerateSettings
 from ssdvae.data.batches import Batch, Noise, generator, in_order
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel, refuse_nan
-from ssdvae.models.decoder import DecoderState
+from ssdvae.models.base import (
+    LanguageModel,
+    LatentQuery,
+    Latents,
+    Model,
+    Sampler,
+    as_language_model,
+    categorical,
+    most_likely,
+    refuse_nan,
+)
 from ssdvae.models.inputs import to_batch
-from ssdvae.models.latent import Sampler, categorical, most_likely
-from ssdvae.models.plan import Plan, PlanRequest
 
 
 @dataclass(frozen=True)
 class ScriptEvent:
     """An event with the frame that it was made from, and the one inferred when the script is read again.
 
-    Both are None in a model without frames, and the first in one that sums over all frames.
+    Both are None in a model without frames; the first also where the frame was summed out.
     """
 
     event: Event
@@ -62,7 +68,7 @@ class Script:
 
 @torch.no_grad()
 def generate(
-    model: EventModel,
+    model: Model,
     settings: GenerateSettings | None = None,
     *,
     seed_events: Sequence[Event] = (),
@@ -73,7 +79,7 @@ def generate(
     ``frames`` are those of the events after the seed, None where one is left to the model. They are observed
     as in training: likelier, not certain. The frames of the seed events themselves are not looked at.
     """
-    settings = settings or GenerateSettings()
+    model, settings = as_language_model(model), settings or GenerateSettings()
     seed, observed = _seed(model, settings, seed_events, frames)
     written: list[Written] = []
     if settings.method == "sample":
@@ -84,37 +90,33 @@ def generate(
                 Noise(generator(settings.seed, "generate", purpose), settings.scripts, mine)
                 for purpose in ("frames", "words")
             )
-            draw = partial(_draw, model, categorical, for_frames)
             seeds, asked = _copies(seed, len(rows)), observed.expand(len(rows), -1)
-            plan = _plan(model, seeds, asked, categorical, for_frames)
-            written.append(_write(model, settings, seeds, plan, draw, sampling(settings, for_words.uniform)))
+            latents = _latents(model, seeds, asked, categorical, for_frames)
+            written.append(_write(model, settings, seeds, latents, sampling(settings, for_words.uniform)))
     else:
         unused = Noise(torch.Generator(), 1)
-        plan = _plan(model, seed, observed, most_likely, unused)
+        latents = _latents(model, seed, observed, most_likely, unused)
         beam = settings.beam if settings.method == "beam" else 1
-        written.append(
-            _write(model, settings, seed, plan, partial(_draw, model, most_likely, unused), searching(beam))
-        )
+        written.append(_write(model, settings, seed, latents, searching(beam)))
     scripts = [script for part in written for script in _scripts(model, seed_events, part)]
     return sorted(scripts, key=lambda script: -script.log_prob)[: settings.scripts]
 
 
 @torch.no_grad()
 def sample_continuations(
-    model: EventModel, seeds: Batch, observed: Int[Tensor, "B N"], settings: GenerateSettings
+    model: Model, seeds: Batch, observed: Int[Tensor, "B N"], settings: GenerateSettings
 ) -> Int[Tensor, "B N slot"]:
     """One script after each of many seeds, in numbers and with the seed; each has frames of its own."""
-    length = settings.changed(events=observed.shape[1] - seeds.mask.shape[1])
+    model, length = as_language_model(model), settings.changed(events=observed.shape[1] - seeds.mask.shape[1])
     for_frames, for_words = (
         Noise(generator(settings.seed, "generate", purpose), len(seeds)) for purpose in ("frames", "words")
     )
-    plan = _plan(model, seeds, observed, categorical, for_frames)
-    draw = partial(_draw, model, categorical, for_frames)
-    return _write(model, length, seeds, plan, draw, sampling(length, for_words.uniform)).tokens
+    latents = _latents(model, seeds, observed, categorical, for_frames)
+    return _write(model, length, seeds, latents, sampling(length, for_words.uniform)).tokens
 
 
 def _seed(
-    model: EventModel, settings: GenerateSettings, events: Sequence[Event], frames: Sequence[str | None]
+    model: Model, settings: GenerateSettings, events: Sequence[Event], frames: Sequence[str | None]
 ) -> tuple[Batch, Int[Tensor, "1 N"]]:
     """The seed in numbers, and the frames that are observed in the whole script."""
     if not events and frames:
@@ -128,20 +130,14 @@ def _seed(
     return to_batch(model, [Document("seed", tuple(events))]), observed.to(model.device)
 
 
-def _plan(
-    model: EventModel, seeds: Batch, observed: Int[Tensor, "B N"], sampler: Sampler, noise: Noise
-) -> Plan:
-    """The latent variables of a script after each seed."""
-    if not seeds.mask.shape[1]:
-        return model.plan_from_prior(len(seeds), observed.shape[1], sampler, noise)
-    plan = model.plan(PlanRequest.continuing(seeds, observed, sampler, noise))
-    if plan.frames is None and (observed >= 0).any():
+def _latents(
+    model: LanguageModel, seeds: Batch, observed: Int[Tensor, "B N"], sampler: Sampler, noise: Noise
+) -> Latents:
+    """Return the latent variables of a script after each seed."""
+    latents = model.latents(LatentQuery.continuing(seeds, observed, sampler, noise))
+    if latents.frames is None and (observed >= 0).any():
         raise UserError(f"{model.config.model} has no frames that could be given to it")
-    return plan
-
-
-def _draw(model: EventModel, sampler: Sampler, noise: Noise, plan: Plan, state: DecoderState) -> Plan:
-    return model.extend_plan(plan, state, sampler, noise)
+    return latents
 
 
 def _copies(batch: Batch, size: int) -> Batch:
@@ -153,26 +149,21 @@ class Written:
     """Scripts in numbers."""
 
     tokens: Int[Tensor, "R N S"]
-    plan: Plan
+    latents: Latents
     log_p: Float[Tensor, " R"]
 
 
 def _write(
-    model: EventModel,
-    settings: GenerateSettings,
-    seeds: Batch,
-    plan: Plan,
-    draw: Callable[[Plan, DecoderState], Plan],
-    choose: Choose,
+    model: LanguageModel, settings: GenerateSettings, seeds: Batch, latents: Latents, choose: Choose
 ) -> Written:
-    """The words of each script, one after another; ``draw`` adds frames that wait for the words before."""
-    state, tokens = model.begin(seeds, plan), seeds.tokens
-    plan = plan.after(seeds.mask.shape[1])
+    """Write the words of each script, one after another."""
+    state, tokens = model.start(seeds, latents), seeds.tokens
+    latents = latents.after(seeds.mask.shape[1])
     total = torch.zeros(len(tokens), dtype=torch.float64, device=tokens.device)
     for _ in range(settings.events):
-        plan, words = draw(plan, state), tokens.new_zeros(len(tokens), 0)  # of the event being written
+        words = tokens.new_zeros(len(tokens), 0)  # of the event being written
         for slot in range(len(model.slots)):
-            log_p, state = model.next_word(state, plan, words[:, -1] if slot else None, slot)
+            log_p, state = model.next_word(state, latents, words[:, -1] if slot else None, slot)
             refuse_nan(log_p)
             log_p = log_p.double().masked_fill(
                 forbidden(tokens, words, model.vocabulary, settings), -torch.inf
@@ -181,22 +172,22 @@ def _write(
                 raise UserError("no word is left that would repeat no event: let the script be shorter")
             rows, word = choose(log_p, total)
             total = total[rows] + log_p[rows, word]
-            state, plan, tokens = state.rows(rows), plan.rows(rows), tokens[rows]
+            state, latents, tokens = state.select(rows), latents.select(rows), tokens[rows]
             words = torch.cat([words[rows], word[:, None]], dim=1)
-        _, state = model.next_word(state, plan, words[:, -1], len(model.slots))
-        plan = plan.after(1)
+        _, state = model.next_word(state, latents, words[:, -1], len(model.slots))
+        latents = latents.after(1)
         tokens = torch.cat([tokens, words[:, None]], dim=1)
-    return Written(tokens, plan, total)
+    return Written(tokens, latents, total)
 
 
-def _scripts(model: EventModel, seed: Sequence[Event], written: Written) -> list[Script]:
+def _scripts(model: Model, seed: Sequence[Event], written: Written) -> list[Script]:
     """Words and frames by their names; where there are frames, every script is read once more."""
-    names, frames = model.vocabulary.name, written.plan.frames
+    names, frames = model.vocabulary.name, written.latents.frames
     documents = [
         Document("script", (*seed, *(Event.of_words([*map(names, words)]) for words in script)))
         for script in written.tokens[:, len(seed) :].tolist()
     ]
-    if frames is None:
+    if frames is None or not len(model.frames):
         events = [tuple(ScriptEvent(event, None, None, None) for event in d.events) for d in documents]
     else:
         events = [

@@ -13,7 +13,7 @@ from ssdvae.answers.table import Row, slot_columns
 from ssdvae.answers.unknown import count_unknown
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
-from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.models.base import FramePosterior, Model
 from ssdvae.models.inputs import groups, to_batch
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ LOOKED_AT = 64
 class InferredEvent:
     """An event as it was given, with its known frame if there is one, and what the model infers.
 
-    The probabilities are q(f_m | f_{m−1}, I_m, w), given the likeliest frame of the event before.
+    The probabilities are those of ``FrameModel.posterior``.
     """
 
     event: Event
@@ -94,7 +94,7 @@ def as_given(event: Event, slots: Slots) -> dict[str, Any]:
 
 
 def infer_documents(
-    model: EventModel,
+    model: Model,
     documents: Iterable[Document],
     batch: int = 200,
     lowercase: bool | None = None,
@@ -108,7 +108,7 @@ def infer_documents(
     as in training, or certain in a model that sums over frames; in a chain it steers those after it. ``top``
     frames of each event are told, and ``attention`` of a model that has it, where a document is not long.
     """
-    warned = model.reads_any_length
+    warned = model.any_length
     for group in groups(documents, batch):
         full = [document for document in group if document.events]
         longest = max((len(document.events) for document in full), default=0)
@@ -124,19 +124,19 @@ def infer_documents(
 
 
 def _documents(
-    model: EventModel,
+    model: Model,
     documents: Sequence[Document],
     batch: Batch,
-    beliefs: Beliefs,
+    beliefs: FramePosterior,
     top: int,
     attention: bool,
 ) -> Iterator[InferredDocument]:
     frames = ranked_everywhere(beliefs.log_q, model.frames, top)
     observed, unknown = batch.observed.tolist(), count_unknown(model, batch)
     for row, document in enumerate(documents):
-        looks: list[list[float]] | None = None
-        if attention and beliefs.looks is not None and len(document.events) <= LOOKED_AT:
-            looks = beliefs.looks.of(row, len(document.events)).tolist()
+        weights: list[list[float]] | None = None
+        if attention and beliefs.attention is not None and len(document.events) <= LOOKED_AT:
+            weights = beliefs.attention.of(row, len(document.events)).tolist()
         words = batch.tokens.shape[2] * len(document.events)
         yield InferredDocument(
             document.id,
@@ -145,7 +145,7 @@ def _documents(
                     event=event,
                     observed=None if told < 0 else model.frames.name(told),
                     frames=frames[row][m],
-                    attention=None if looks is None else tuple(looks[m][:words]),
+                    attention=None if weights is None else tuple(weights[m][:words]),
                 )
                 for m, (event, told) in enumerate(zip(document.events, observed[row], strict=False))
             ),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ssdvae.answers.beliefs import frame_beliefs
 from ssdvae.data.documents import Documents
 from ssdvae.data.vocabulary import UNNAMED, Inventory
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 
 READ, BATCH = 1_000, 100
 """Documents that names are made from, at most, and how many are read at once."""
@@ -18,7 +18,7 @@ HEADS = 2
 """In a name, at most."""
 
 
-def name_frames(model: EventModel, documents: Documents, named: int) -> None:
+def name_frames(model: Model, documents: Documents, named: int) -> None:
     """Name the frames after the first ``named`` by the heads of the events that are inferred to have them."""
     rows = np.unique(np.linspace(0, len(documents) - 1, min(READ, len(documents))).astype(np.int64))
     counts = np.zeros((len(model.frames), len(model.vocabulary)), dtype=np.int64)

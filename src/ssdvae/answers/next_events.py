@@ -11,14 +11,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ssdvae.answers.ranked import Candidate, Ranked, ranked
-from ssdvae.answers.search import Found, documents_at_once, search
+from ssdvae.answers.search import Ahead, Found, documents_at_once, search
 from ssdvae.answers.table import Row, slot_columns
 from ssdvae.answers.unknown import count_unknown
-from ssdvae.data.batches import Batch, Noise, generator
+from ssdvae.data.batches import Batch
 from ssdvae.data.events import MISSING, SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
-from ssdvae.models.foresight import Foresight
+from ssdvae.models.base import FrameModel, LanguageModel, Model, as_frame_model, as_language_model
 from ssdvae.models.inputs import groups, to_batch
 
 FRAME = "frame"
@@ -85,39 +84,37 @@ class Next:
 
 
 def next_events(
-    model: EventModel,
+    model: Model,
     documents: Iterable[Document],
     given: Mapping[str, str] | None = None,
     top: int = 5,
     beam: int = 100,
-    samples: int = 20,
-    seed: int = 1,
     batch: int = 100,
 ) -> Iterator[Next]:
     """What comes after each of some documents, one after another; no more than a batch is held at once."""
-    told = dict(given or {})
+    model, told = as_language_model(model), dict(given or {})
     frame, fixed = given_numbers(model, told)
     for group in groups(documents, batch):
         answers: dict[int, Next] = {}
         # What has the same length is read together: there is nothing to be padded.
         for length in sorted({len(document.events) for document in group}):
             places = [place for place, document in enumerate(group) if len(document.events) == length]
-            size = documents_at_once(model, beam, 1 if model.exact else samples)
+            size = documents_at_once(model, beam)
             for start in range(0, len(places), size):
                 some = places[start : start + size]
                 part = [group[place] for place in some]
-                found = _next(model, part, told, frame, fixed, top, beam, samples, seed)
+                found = _next(model, part, told, frame, fixed, top, beam)
                 answers |= zip(some, found, strict=True)
         yield from (answers[place] for place in range(len(group)))
 
 
-def given_numbers(model: EventModel, given: Mapping[str, str]) -> tuple[int, list[int]]:
+def given_numbers(model: Model, given: Mapping[str, str]) -> tuple[int, list[int]]:
     """The number of the frame that is given, −1 for none, and of the words in the slots."""
     known = (FRAME, *model.slots)
     if unknown := [name for name in given if name not in known]:
         raise UserError(f"--given: no slot {unknown[0]!r}; there are: {', '.join(known)}")
     frame = model.frames.find(given[FRAME], "frame") if FRAME in given else -1
-    if frame >= 0 and not model.infers_frames:
+    if frame >= 0 and as_frame_model(model) is None:
         raise UserError(f"{model.config.model} has no frames that could be given to it")
     fixed = [
         model.vocabulary.find(_word(model, given[slot]), "word") if slot in given else -1
@@ -126,54 +123,45 @@ def given_numbers(model: EventModel, given: Mapping[str, str]) -> tuple[int, lis
     return frame, fixed
 
 
-def _word(model: EventModel, word: str) -> str:
+def _word(model: Model, word: str) -> str:
     if word in ("-", "_", MISSING, ""):
         return MISSING
     return word.lower() if model.vocabulary.lowercase else word
 
 
 @torch.no_grad()
-def foresee(model: EventModel, read: Batch, frame: int = -1, samples: int = 20, seed: int = 1) -> Foresight:
-    """What may come after documents of the same length; what one gets depends on no other."""
-    noise = Noise(generator(seed, "next"), len(read), alike=True)
-    given = None if frame < 0 else torch.full((len(read),), frame, device=model.device)
-    return model.foresee(read, samples, noise, given)
-
-
-@torch.no_grad()
-def head_log_probs(model: EventModel, ahead: Foresight) -> Float[Tensor, "B V"]:
-    """log p of every head of the next event."""
-    log_p, _ = model.next_word(ahead.state, ahead.plan, None, 0)
-    return (ahead.log_weights.double()[..., None] + log_p.view(*ahead.log_weights.shape, -1)).logsumexp(1)
+def head_log_probs(model: LanguageModel, ahead: Ahead) -> Float[Tensor, "B V"]:
+    """Return log p of every head of the next event."""
+    log_p, _ = model.next_word(ahead.state, ahead.latents, None, 0)
+    return log_p.double()
 
 
 @torch.no_grad()
 def _next(
-    model: EventModel,
+    model: LanguageModel,
     documents: Sequence[Document],
     given: dict[str, str],
     frame: int,
     fixed: Sequence[int],
     top: int,
     beam: int,
-    samples: int,
-    seed: int,
 ) -> list[Next]:
-    read = to_batch(model, documents)
-    ahead = foresee(model, read, frame, samples, seed)
+    read, framed = to_batch(model, documents), as_frame_model(model)
+    ahead = Ahead.after(model, read, frame)
     words = torch.tensor(fixed, device=model.device).expand(len(documents), -1)
     found = search(model, ahead, words, max(beam, top))
-    log_frames = ahead.log_frames
-    by_event = _frames_of_events(model, read, found.tokens[:, :top]) if model.infers_frames else None
+    log_frames = None if framed is None else framed.next_frame(read)
+    by_event = None if framed is None else _frames_of_events(framed, read, found.tokens[:, :top])
     told = found.log_fixed.clone()
     if frame >= 0 and log_frames is not None:
         told += log_frames[:, frame]
-        log_frames = torch.full_like(log_frames, -torch.inf).index_fill(1, torch.tensor([frame]), 0)
-    elif log_frames is not None and max(fixed) >= 0:
-        # Of all events of the beam: what is given of an event says something of its frame.
+        certain = torch.arange(log_frames.shape[1], device=log_frames.device) == frame
+        log_frames = torch.zeros_like(log_frames).masked_fill(~certain, -torch.inf)
+    elif framed is not None and log_frames is not None and max(fixed) >= 0:
+        # Over all events of the beam: the known words of an event say something of its frame.
         weights = found.log_share.log_softmax(1)
-        log_frames = (_frames_of_events(model, read, found.tokens) + weights[..., None]).logsumexp(1)
-    unknown, note = count_unknown(model, read), _note(model, found, samples)
+        log_frames = (_frames_of_events(framed, read, found.tokens) + weights[..., None]).logsumexp(1)
+    unknown, note = count_unknown(model, read), _note(model, found)
     answers = []
     for row, document in enumerate(documents):
         events = []
@@ -197,7 +185,7 @@ def _next(
                 frames=() if log_frames is None else ranked(log_frames[row], model.frames, top),
                 heads=ranked(found.heads[row], model.vocabulary, top),
                 events=tuple(events),
-                exact=model.exact and not found.bayes,
+                exact=not model.conditions_on_targets and not found.bayes,
                 note=note,
                 unknown_words=unknown[row],
                 slots=model.slots,
@@ -206,25 +194,21 @@ def _next(
     return answers
 
 
-def _note(model: EventModel, found: Found, samples: int) -> str:
+def _note(model: LanguageModel, found: Found) -> str:
     notes = []
-    if not model.exact:
-        how = "the latent variables" if model.latent_shape[0] else "the document vector"
-        how = f"{samples} draws of the frames" if model.infers_frames else f"{how} of what is read"
-        notes.append(f"estimated from {how}")
+    if model.conditions_on_targets:
+        notes.append("estimates: latent variables are rolled out from the events that were read")
     if found.bayes:
         notes.append("a later slot is given: normalised over the beam")
     return "; ".join(notes) or "exact"
 
 
 def _frames_of_events(
-    model: EventModel, read: Batch, events: Int[Tensor, "B H slots"]
+    model: FrameModel, read: Batch, events: Int[Tensor, "B H slots"]
 ) -> Float[Tensor, "B H F"]:
-    """log q(frame) of events that would follow those that were read."""
-    longer = followed_by(read, events)
-    beliefs = model.infer(longer)
-    assert beliefs is not None
-    return beliefs.log_q[:, -1].double().view(*events.shape[:2], -1)
+    """Return log q(frame) of events that would follow those that were read."""
+    log_q = model.posterior(followed_by(read, events)).log_q
+    return log_q[:, -1].double().view(*events.shape[:2], -1)
 
 
 def followed_by(read: Batch, events: Int[Tensor, "B H slots"]) -> Batch:

@@ -1,13 +1,7 @@
 """How surprising events are: nats of every slot, event and document, given what came before.
 
-Where the model is exact these are −log p. Otherwise they are differences of bounds: with B(m) a bound on the
-log-probability of the first m events, computed from these alone,
-
-    nats of event m = B(m − 1) − B(m)        B(0) = 0
-
-which sum to the bound of the document. What a slot has is then −log p(word | words before, likeliest latent
-variables), and what is left of the event is the price of its latent variables. A model with a vector of the
-whole document has no bound: it is asked what it foresees after the events before.
+Where the model is exact these are −log p. Otherwise they are estimates, made as in the cloze: the events
+before are encoded, the latent variables of the next event are rolled out, and its words are scored.
 """
 
 from __future__ import annotations
@@ -19,26 +13,23 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from ssdvae.answers.infer import as_given
 from ssdvae.answers.ranked import Ranked, ranked_everywhere
+from ssdvae.answers.search import Ahead
 from ssdvae.answers.table import Row, slot_columns
 from ssdvae.answers.unknown import count_unknown
-from ssdvae.data.batches import Batch, Noise, collate, generator, within_bounds
+from ssdvae.data.batches import Batch, Noise, collate, within_bounds
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Document, Event, Slots
-from ssdvae.models.base import EventModel, refuse_nan
+from ssdvae.models.base import LanguageModel, Model, as_frame_model, as_language_model, refuse_nan
 from ssdvae.models.inputs import groups, to_batch
-from ssdvae.models.latent import most_likely
-from ssdvae.models.plan import PlanRequest
 from ssdvae.models.typical import Typical, percentile
 from ssdvae.progress import Advance, no_advance
 
-Kind = Literal["exact", "bound", "estimate"]
-SAMPLES = 10
-"""Draws of the latent variables, where there are some."""
+Kind = Literal["exact", "estimate"]
 
 MEASURED = 1_000
 """Documents behind the quantiles of what is usual, at most."""
@@ -54,11 +45,6 @@ class ScoredEvent:
     percentile: float | None  # how many in a hundred events of the validation split are less surprising
     slot_percentiles: tuple[float, ...] | None
     frames: Ranked  # none of a model that infers none
-
-    @property
-    def latent_nats(self) -> float:
-        """What the latent variables cost: 0 where the model is exact."""
-        return self.nats - sum(self.slots)
 
     def to_record(self, names: Slots) -> dict[str, Any]:
         record = {**as_given(self.event, names), "nats": round(self.nats, 6)}
@@ -122,55 +108,33 @@ class Nats:
     kind: Kind
 
 
-def kind_of(model: EventModel) -> Kind:
-    """What the nats of a model are."""
-    return "exact" if model.exact else "bound" if model.has_bound else "estimate"
+def kind_of(model: LanguageModel) -> Kind:
+    """Return what the nats of a model are."""
+    return "estimate" if model.conditions_on_targets else "exact"
 
 
 @torch.no_grad()
-def nats(model: EventModel, batch: Batch, samples: int = SAMPLES, seed: int = 1) -> Nats:
-    """Nats of every slot and event given those before; what a document gets depends on no other."""
+def nats(model: LanguageModel, batch: Batch) -> Nats:
+    """Return nats of every slot and event given those before; those of a document depend on no other."""
     kind = kind_of(model)
     if kind == "exact":
         log_p = model.word_log_probs(batch, Noise(torch.Generator(), len(batch))).double()
-        refuse_nan(log_p)
-        return Nats(-log_p, -log_p.sum(-1), kind)
-    slots = torch.zeros(batch.tokens.shape, dtype=torch.float64, device=batch.tokens.device)
-    events = slots.new_zeros(batch.mask.shape)
-    before = slots.new_zeros(len(batch))
-    for event in range(batch.mask.shape[1]):
-        rows = batch.mask[:, event].nonzero()[:, 0]
-        prefix = batch.rows(rows).first(event + 1)
-        noise = Noise(generator(seed, "score"), len(rows), alike=True)
-        if kind == "bound":
-            bound = model.bounds(prefix, samples, noise)[-1].double()
-            plan = model.plan(PlanRequest.whole(prefix, most_likely, noise))
-            slots[rows, event] = -model.log_probs(prefix, plan)[:, -1].double()
-            events[rows, event] = before[rows] - bound
-            before[rows] = bound
-        else:
-            log_p = _foreseen(model, prefix, samples, noise)
-            slots[rows, event], events[rows, event] = -log_p, -log_p.sum(-1)
-    refuse_nan(events)
-    return Nats(slots, events, kind)
-
-
-@torch.no_grad()
-def document_log_probs(
-    model: EventModel, batch: Batch, samples: int = SAMPLES, seed: int = 1
-) -> Float[Tensor, " B"]:
-    """What the nats of each document sum to, without those of its events, which may cost more."""
-    if kind_of(model) != "bound":
-        return -nats(model, batch, samples, seed).events.sum(1)
-    return model.bounds(batch, samples, Noise(generator(seed, "score"), len(batch), alike=True))[-1].double()
+    else:
+        log_p = torch.zeros(batch.tokens.shape, dtype=torch.float64, device=batch.tokens.device)
+        for event in range(batch.mask.shape[1]):
+            rows = batch.mask[:, event].nonzero()[:, 0]
+            part = batch.rows(rows)
+            ahead = Ahead.after(model, part.first(event))
+            words = Batch.of_words(part.tokens[:, event : event + 1])
+            log_p[rows, event] = model.log_probs(words, ahead.latents, ahead.state)[:, 0].double()
+    refuse_nan(log_p)
+    return Nats(-log_p, -log_p.sum(-1), kind)
 
 
 def score_documents(
-    model: EventModel,
+    model: Model,
     documents: Iterable[Document],
     batch: int = 200,
-    samples: int = SAMPLES,
-    seed: int = 1,
     top: int = 1,
     typical: Typical | None = None,
 ) -> Iterator[ScoredDocument]:
@@ -179,31 +143,30 @@ def score_documents(
     ``typical`` is what percentiles are taken of, by default what is kept with the model. ``top`` frames of
     each event are told.
     """
-    usual = model.typical if typical is None else typical
+    model, usual = as_language_model(model), model.typical if typical is None else typical
     for group in groups(documents, batch):
         full = [document for document in group if document.events]
-        rows = iter(_scored(model, full, samples, seed, top, usual)) if full else iter(())
+        rows = iter(_scored(model, full, top, usual)) if full else iter(())
         for document in group:
             yield next(rows) if document.events else _nothing(model, document)
 
 
-def _nothing(model: EventModel, document: Document) -> ScoredDocument:
+def _nothing(model: LanguageModel, document: Document) -> ScoredDocument:
     return ScoredDocument(document.id, (), None, kind_of(model), 0, model.slots)
 
 
 def _scored(
-    model: EventModel,
+    model: LanguageModel,
     documents: Sequence[Document],
-    samples: int,
-    seed: int,
     top: int,
     usual: Typical | None,
 ) -> Iterator[ScoredDocument]:
     batch = to_batch(model, documents)
-    found = nats(model, batch, samples, seed)
-    with torch.no_grad():
-        beliefs = model.infer(batch) if model.infers_frames else None
-    frames = None if beliefs is None else ranked_everywhere(beliefs.log_q, model.frames, top)
+    found, framed = nats(model, batch), as_frame_model(model)
+    frames = None
+    if framed is not None:
+        with torch.no_grad():
+            frames = ranked_everywhere(framed.posterior(batch).log_q, model.frames, top)
     by_slot, by_event = found.slots.cpu().numpy(), found.events.cpu().numpy()
     unknown = count_unknown(model, batch)
     for row, document in enumerate(documents):
@@ -236,12 +199,10 @@ def _scored(
 
 
 def typical_of(
-    model: EventModel,
+    model: LanguageModel,
     documents: Documents,
     split: str,
     batch: int = 200,
-    samples: int = SAMPLES,
-    seed: int = 1,
     advance: Advance = no_advance,
 ) -> Typical:
     """What is usual in a split: quantiles over its first documents."""
@@ -249,7 +210,7 @@ def typical_of(
     slots, events, means = [], [], []
     for rows in within_bounds(some.lengths, batch):
         part = collate(some, rows).to(model.device)
-        found, mask = nats(model, part, samples, seed), part.mask.cpu().numpy()
+        found, mask = nats(model, part), part.mask.cpu().numpy()
         by_event = found.events.cpu().numpy()
         slots.append(found.slots.cpu().numpy()[mask])
         events.append(by_event[mask])
@@ -257,22 +218,3 @@ def typical_of(
         advance(len(part))
     together = (np.concatenate(parts) for parts in (slots, events, means))
     return Typical.of(split, kind_of(model), *together)
-
-
-def _foreseen(model: EventModel, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "B slots"]:
-    """log p of the words of the last event, one after another, by what the events before foresee."""
-    ahead = model.foresee(batch.first(batch.mask.shape[1] - 1), samples, noise)
-    state, weights, found = ahead.state, ahead.log_weights.double(), []
-    last = batch.tokens[:, -1]
-    for slot in range(last.shape[1]):
-        words = _repeated(last[:, slot - 1], weights.shape[1]) if slot else None
-        log_p, state = model.next_word(state, ahead.plan, words, slot)
-        own = log_p.gather(1, _repeated(last[:, slot], weights.shape[1])[:, None])[:, 0].double()
-        joint = weights + own.view(weights.shape)
-        found.append(joint.logsumexp(1))
-        weights = joint.log_softmax(1)
-    return torch.stack(found, dim=1)
-
-
-def _repeated(words: Int[Tensor, " B"], times: int) -> Int[Tensor, " N"]:
-    return words.repeat_interleave(times)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import HOLE, MISSING, Document, Event, folded
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class Familiarity:
     unknown: int = 0
 
     @classmethod
-    def of(cls, model: EventModel, documents: Iterable[Document]) -> Familiarity:
+    def of(cls, model: Model, documents: Iterable[Document]) -> Familiarity:
         found = cls()
         for document in documents:
             found.add(model, document.events)
@@ -37,7 +37,7 @@ class Familiarity:
     def counts(self) -> dict[str, int]:
         return {"words": self.words, "unknown_words": self.unknown}
 
-    def add(self, model: EventModel, events: Iterable[Event]) -> None:
+    def add(self, model: Model, events: Iterable[Event]) -> None:
         words = list(_words(model, events))
         self.words += len(words)
         self.unknown += model.vocabulary.word_ids(words).count(model.vocabulary.unknown)
@@ -58,7 +58,7 @@ class Familiarity:
             log.warning(warning)
 
 
-def warned(model: EventModel, documents: Iterable[Document]) -> Iterator[Document]:
+def warned(model: Model, documents: Iterable[Document]) -> Iterator[Document]:
     """The same documents; if most of their words are unknown, that is said once."""
     found, said = Familiarity(), False
     for document in documents:
@@ -71,19 +71,19 @@ def warned(model: EventModel, documents: Iterable[Document]) -> Iterator[Documen
         found.warn()
 
 
-def unknown_words(model: EventModel, events: Iterable[Event]) -> list[str]:
+def unknown_words(model: Model, events: Iterable[Event]) -> list[str]:
     """The words of some events that the model does not know, each once."""
     return [word for word in dict.fromkeys(_words(model, events)) if word not in model.vocabulary]
 
 
-def _words(model: EventModel, events: Iterable[Event]) -> Iterator[str]:
+def _words(model: Model, events: Iterable[Event]) -> Iterator[str]:
     """All that the model looks up; empty slots and holes are no words."""
     for event in events:
         words = folded(event.words) if model.vocabulary.lowercase else event.words
         yield from (word for word in words if word not in (MISSING, HOLE))
 
 
-def count_unknown(model: EventModel, batch: Batch) -> list[int]:
+def count_unknown(model: Model, batch: Batch) -> list[int]:
     """Words of each document that the model has never seen."""
     counts: list[int] = (
         ((batch.tokens == model.vocabulary.unknown) & batch.mask[..., None]).sum((1, 2)).tolist()

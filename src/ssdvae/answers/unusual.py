@@ -12,7 +12,7 @@ from ssdvae.answers.score import ScoredDocument, ScoredEvent
 from ssdvae.answers.table import Row, slot_columns
 from ssdvae.config import NextSettings
 from ssdvae.data.events import Document
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Unusual:
 
 
 def most_unusual(
-    model: EventModel, documents: Iterable[ScoredDocument], top: int, settings: NextSettings
+    model: Model, documents: Iterable[ScoredDocument], top: int, settings: NextSettings
 ) -> list[Unusual]:
     """The most surprising first; no more than ``top`` documents are held."""
     found = (

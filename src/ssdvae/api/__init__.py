@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ssdvae.data.corpus import Corpus
     from ssdvae.data.events import Document, Event
     from ssdvae.errors import UserError
-    from ssdvae.models.base import EventModel
+    from ssdvae.models.base import Model
     from ssdvae.runs import Run
 
 WHERE = {
@@ -87,7 +87,7 @@ WHERE = {
     "ssdvae.data.corpus": ("Corpus",),
     "ssdvae.data.events": ("Document", "Event"),
     "ssdvae.errors": ("UserError",),
-    "ssdvae.models.base": ("EventModel",),
+    "ssdvae.models.base": ("Model",),
     "ssdvae.runs": ("Run",),
 }
 """The module of each function, and of each type that their users need."""
@@ -96,7 +96,7 @@ __all__ = [
     "Corpus",
     "Document",
     "Event",
-    "EventModel",
+    "Model",
     "Run",
     "UserError",
     "annotate",

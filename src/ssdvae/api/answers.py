@@ -18,7 +18,7 @@ from ssdvae.config import StreamSettings
 from ssdvae.data.events import HOLE
 from ssdvae.data.readers import Skipped
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.progress import SILENT, Progress, resolve, track
 
 log = logging.getLogger("ssdvae.api")
@@ -34,7 +34,7 @@ class Answers(Iterator[Found], Generic[Found]):
 
     def __init__(
         self,
-        run: EventModel | AnyPath | None,
+        run: Model | AnyPath | None,
         documents: Documents,
         ask: Callable[..., Iterable[Found]],
         asked: Mapping[str, Any],
@@ -43,11 +43,11 @@ class Answers(Iterator[Found], Generic[Found]):
         format: str | None,
         skip_bad: bool,
         progress: bool | Progress,
-        model: EventModel | None = None,
+        model: Model | None = None,
         holes: bool = False,
     ) -> None:
         self.model = as_model(run) if model is None else model
-        self.folder = None if isinstance(run, EventModel) else folder_of(run)
+        self.folder = None if isinstance(run, Model) else folder_of(run)
         self.documents, self.format, self.hole = documents, format, HOLE if holes else None
         self.ask: partial[Iterable[Found]] = partial(ask, **asked)
         self.label = label

@@ -29,8 +29,8 @@ from ssdvae.config import (
 from ssdvae.data.events import AnyEvent
 from ssdvae.data.readers import Skipped
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
-from ssdvae.models.packaged import default_model
+from ssdvae.models.base import LanguageModel, Model
+from ssdvae.models.hub import default_model
 from ssdvae.progress import SILENT, Progress, resolve, track
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ log = logging.getLogger("ssdvae.api")
 
 @with_settings(NextSettings)
 def next_events(
-    run: EventModel | AnyPath | None,
+    run: Model | AnyPath | None,
     documents: Documents,
     *,
     given: Mapping[str, str] | None = None,
@@ -65,7 +65,7 @@ def next_events(
 
 @with_settings(ScoreSettings)
 def score(
-    run: EventModel | AnyPath | None,
+    run: Model | AnyPath | None,
     documents: Documents,
     *,
     format: str | None = None,
@@ -90,7 +90,7 @@ def score(
 
 @with_settings(NextSettings)
 def unusual(
-    run: EventModel | AnyPath | None,
+    run: Model | AnyPath | None,
     documents: Documents,
     most: int = 10,
     *,
@@ -113,7 +113,7 @@ def unusual(
 
 @with_settings(FillSettings)
 def fill(
-    run: EventModel | AnyPath | None,
+    run: Model | AnyPath | None,
     documents: Documents,
     *,
     format: str | None = None,
@@ -134,7 +134,7 @@ def fill(
 
 @with_settings(EmbedSettings)
 def embed(
-    run: EventModel | AnyPath | None,
+    run: Model | AnyPath | None,
     documents: Documents,
     *,
     format: str | None = None,
@@ -155,7 +155,7 @@ def embed(
 
 @with_settings(SimilarSettings)
 def similar(
-    run: EventModel | AnyPath | None,
+    run: Model | AnyPath | None,
     events: AnyEvent | Sequence[AnyEvent],
     among: Documents,
     *,
@@ -203,11 +203,11 @@ def to_dataframe(answers: table.Answer | Iterable[table.Answer]) -> pandas.DataF
     return table.to_dataframe(answers)
 
 
-def scoring_model(run: EventModel | AnyPath | None, progress: bool | Progress) -> EventModel:
+def scoring_model(run: Model | AnyPath | None, progress: bool | Progress) -> Model:
     """A model that knows what is usual, if its run or its folder can tell."""
     run = default_model() if run is None else run
     model = as_model(run)
-    if model.typical is not None or isinstance(run, EventModel) or model.decoder is None:
+    if model.typical is not None or isinstance(run, Model) or not isinstance(model, LanguageModel):
         return model
     try:
         corpus = corpus_of(run, None)

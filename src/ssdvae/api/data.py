@@ -148,7 +148,6 @@ def annotate(
     frames: AnyPath,
     save: AnyPath | None = None,
     candidates: AnyPath | None = None,
-    relations: AnyPath | None = None,
     running_text: AnyPath | None = None,
     format: str | None = None,
     skip_bad: bool = False,
@@ -162,16 +161,16 @@ def annotate(
     ``frames`` names the annotator: framenet17, framenet15 or a folder of FrameNet; events with frames
     (.jsonl) to learn from; a lexicon (.csv, .json); a folder that ``save`` made; or
     frame-semantic-transformer. ``save`` is a folder for the classifier that was learned, ``candidates`` a
-    lexicon of further frames, ``relations`` a JSON list of relations between frames, to be kept, and
-    ``running_text`` a file of whole texts with frames, when learning from events that were picked as
-    examples. With ``skip_bad``, malformed lines are counted instead of being an error.
+    lexicon of further frames, and ``running_text`` a file of whole texts with frames, when learning from
+    events that were picked as examples. With ``skip_bad``, malformed lines are counted instead of being an
+    error.
 
     In a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
     """
     # All that may be wrong is looked at before anything is learned, which takes a while.
     out, chosen = lines_or_shards(out), AnnotateSettings.exactly(settings)
     check_exists(source)
-    files = {"save": save, "candidates": candidates, "relations": relations, "running_text": running_text}
+    files = {"save": save, "candidates": candidates, "running_text": running_text}
     found = {name: Path(path) if path else None for name, path in files.items()}
     annotator = annotating.load_annotator(str(frames), **found)
     return annotating.annotate(

@@ -17,7 +17,7 @@ from ssdvae.data.readers.typed import read_typed
 from ssdvae.data.stream import document_files, found_documents
 from ssdvae.errors import Malformed, UserError, shorten
 from ssdvae.files import stop_at_first_error
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 
 log = logging.getLogger("ssdvae.api")
 
@@ -25,9 +25,7 @@ Documents = AnyPath | IO[str] | IO[bytes] | AnyDocument | Iterable[AnyDocument]
 """A file, an open file of typed events, one document, or some of them."""
 
 
-def given_events(
-    given: AnyEvent | Sequence[AnyEvent], model: EventModel, *, warn: bool = True
-) -> list[Event]:
+def given_events(given: AnyEvent | Sequence[AnyEvent], model: Model, *, warn: bool = True) -> list[Event]:
     """One event or several; if most of their words are unknown to the model, a warning says so."""
     some = [given] if isinstance(given, str | Event | Mapping) else given
     try:
@@ -40,7 +38,7 @@ def given_events(
 
 
 def given_documents(
-    given: Documents, format: str | None, skipped: Skipped | None, model: EventModel, hole: str | None = None
+    given: Documents, format: str | None, skipped: Skipped | None, model: Model, hole: str | None = None
 ) -> Iterator[Document]:
     """Documents one after another; ``null`` among their events is an error, or ``hole`` stands for it.
 
@@ -50,7 +48,7 @@ def given_documents(
 
 
 def _read(
-    given: Documents, format: str | None, skipped: Skipped | None, model: EventModel, hole: str | None
+    given: Documents, format: str | None, skipped: Skipped | None, model: Model, hole: str | None
 ) -> Iterator[Document]:
     if isinstance(given, str | Path):
         if hole is not None:

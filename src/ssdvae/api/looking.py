@@ -34,9 +34,9 @@ from ssdvae.data.groups import groups_of_sources, read_groups
 from ssdvae.errors import not_installed
 from ssdvae.evaluation.measure import flat, measure
 from ssdvae.files import check_exists
-from ssdvae.measurements import READS_AHEAD
-from ssdvae.models.base import EventModel
-from ssdvae.models.packaged import default_model
+from ssdvae.measurements import CONDITIONS_ON_TARGETS
+from ssdvae.models.base import Model, as_language_model
+from ssdvae.models.hub import default_model
 from ssdvae.paper.figures import published_figures
 from ssdvae.progress import Progress, resolve
 from ssdvae.report import page
@@ -102,15 +102,15 @@ def swap(
         scores = flat(measure(model, "", found, settings))
         return {name: scores[name] for name in SWAP_FIGURES if scores.get(name) is not None}
 
-    return list(swapping.swap_parts(model, names, figures))
+    return list(swapping.swap_parts(as_language_model(model), names, figures))
 
 
-SWAP_FIGURES = ("ppl", READS_AHEAD, "cloze_nll", "cloze_pmi")
+SWAP_FIGURES = ("ppl", CONDITIONS_ON_TARGETS, "cloze_nll", "cloze_pmi")
 
 
 @with_settings(InferSettings)
 def infer(
-    run: EventModel | AnyPath | None,
+    run: Model | AnyPath | None,
     documents: Documents,
     *,
     format: str | None = None,
@@ -135,7 +135,7 @@ def infer(
 
 @with_settings(GenerateSettings)
 def generate(
-    run: EventModel | AnyPath | None,
+    run: Model | AnyPath | None,
     seed_events: AnyEvent | Sequence[AnyEvent] = (),
     frames: Sequence[str | None] = (),
     **settings: Any,
@@ -154,7 +154,7 @@ def generate(
     return generation.generate(model, chosen, seed_events=seed, frames=frames)
 
 
-def unknown_words(run: EventModel | AnyPath | None, events: AnyEvent | Sequence[AnyEvent]) -> list[str]:
+def unknown_words(run: Model | AnyPath | None, events: AnyEvent | Sequence[AnyEvent]) -> list[str]:
     """The words of some events that are not in the vocabulary of a model, each once.
 
     >>> ssdvae.unknown_words("runs/first", ["arrested police xyzzy"])

@@ -15,7 +15,7 @@ from ssdvae.config import (
     ReproduceSettings,
     TrainSettings,
 )
-from ssdvae.config.recipes import EVERY, RECIPES
+from ssdvae.config.paper import PRESCRIBED
 from ssdvae.config.settings import unknown_setting
 from ssdvae.progress import Progress, resolve
 
@@ -51,10 +51,9 @@ def reproduce(
         if name not in known:
             raise unknown_setting(name, known)
     chosen = ReproduceSettings.of(settings)
-    named = {"recipe": "paper", "preset": chosen.scale}
     training = {
-        **named,
-        **RECIPES["paper"].get(EVERY, {}),
+        "preset": chosen.scale,
+        **PRESCRIBED,
         **PRESETS[chosen.scale],
         **_only(TRAINED_ALIKE, settings),
     }

@@ -22,7 +22,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Some:
-    """Some of the settings of a group, with the defaults that a recipe and a size give to them."""
+    """Some of the settings of a group, with the defaults that a model and a size give to them."""
 
     kind: type[Settings]
     names: tuple[str, ...]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ssdvae.api.signatures import AnyPath, Some, with_settings
-from ssdvae.config import TRAIN_DEFAULTS, EvaluateSettings, TrainSettings
+from ssdvae.api.signatures import AnyPath, with_settings
+from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
-from ssdvae.models.packaged import default_model, packaged
+from ssdvae.models.base import Model
+from ssdvae.models.hub import default_model, packaged
 from ssdvae.progress import Progress, resolve
 from ssdvae.runs import Run
 
@@ -31,7 +31,7 @@ def demo(out: AnyPath = "demo", *, progress: bool | Progress = True) -> Tour:
     return take_tour(Path(out), progress=resolve(progress))
 
 
-@with_settings(Some(TrainSettings, TrainSettings.names(), TRAIN_DEFAULTS))
+@with_settings(TrainSettings)
 def train(
     corpus: Corpus | AnyPath,
     out: AnyPath,
@@ -44,17 +44,16 @@ def train(
 
     >>> run = ssdvae.train("corpus", "runs/first", observe=0.9)
 
-    ``recipe`` says what is learned and how, ``preset`` how large; both give defaults to the other settings.
-    Those that are shown are of the recipe guided, for SSDVAE; what is shown as ``auto`` fits the corpus.
-    With ``go_on``, a run that is there already, with these settings, is gone on with.
+    ``model`` and ``preset`` give defaults to the other settings. Those that are shown are of the default
+    model; what is shown as ``auto`` fits the corpus. With ``go_on``, an existing run with identical settings
+    is resumed.
     """
     from ssdvae.training import train as training
 
-    given = {**TRAIN_DEFAULTS, **settings}
-    TrainSettings.refuse_unknown(given)
+    TrainSettings.refuse_unknown(settings)
     opened = as_corpus(corpus)
     begin = training.train_or_resume if go_on else training.train
-    return begin(opened, Path(out), TrainSettings.chosen(given, opened.counts), resolve(progress))
+    return begin(opened, Path(out), TrainSettings.chosen(settings, opened.counts), resolve(progress))
 
 
 def resume(run: AnyPath, *, progress: bool | Progress = True) -> Run:
@@ -95,7 +94,7 @@ def pack(
     return packing(Path(run), Path(out), as_model(run), found, chosen, **texts, progress=resolve(progress))
 
 
-def load(run: AnyPath | None = None) -> EventModel:
+def load(run: AnyPath | None = None) -> Model:
     """The model of a run folder; or by its name, one of the package, or one of the Hugging Face Hub.
 
     >>> model = ssdvae.load("runs/first")
@@ -103,9 +102,9 @@ def load(run: AnyPath | None = None) -> EventModel:
     Without a name, the one that comes with the package. Executes no code.
     """
     if (folder := folder_of(run)) is not None:
-        return EventModel.read(folder)
+        return Model.read(folder)
     try:
-        return EventModel.from_pretrained(str(run))
+        return Model.from_pretrained(str(run))
     except (OSError, ValueError) as error:
         # Not a folder: the hub was asked, and has no such model, refuses, or cannot be reached.
         raise UserError(
@@ -129,6 +128,6 @@ def corpus_of(run: AnyPath, corpus: Corpus | AnyPath | None) -> Corpus:
     return as_corpus(Run(run).config()[0] if corpus is None else corpus)
 
 
-def as_model(run: EventModel | AnyPath | None) -> EventModel:
+def as_model(run: Model | AnyPath | None) -> Model:
     """A model, on the fastest device."""
-    return (run if isinstance(run, EventModel) else load(run)).on_fastest_device()
+    return (run if isinstance(run, Model) else load(run)).on_fastest_device()

@@ -21,7 +21,7 @@ from ssdvae.data.events import Document, Event
 from ssdvae.errors import UserError
 from ssdvae.extraction.parsed import to_document
 from ssdvae.extraction.readers.text import parse_text
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 
 BEAM, SAMPLES = 40, 10
 """Of the search for next events: somebody waits for it."""
@@ -32,7 +32,7 @@ class Explored:
     """A model by its name, and the documents that it is shown on."""
 
     name: str
-    model: EventModel
+    model: Model
     library: Library
 
 

@@ -18,7 +18,7 @@ from ssdvae.data.events import Document
 from ssdvae.data.named import to_documents
 from ssdvae.data.readers import read_documents
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model, as_frame_model
 from ssdvae.models.inputs import to_numbers
 
 
@@ -45,7 +45,7 @@ class Library:
 
     def __init__(
         self,
-        model: EventModel,
+        model: Model,
         settings: ExploreSettings,
         corpus: Corpus | None,
         file: Path | None = None,
@@ -78,7 +78,7 @@ class Library:
     @cached_property
     def explanation(self) -> Explanation | None:
         """What the model makes of them; None without any, or in a model without frames."""
-        if not self.model.infers_frames:
+        if as_frame_model(self.model) is None:
             return None
         if self.corpus is not None:
             split = self.corpus.split(self.settings.split).first(self.model.reading.measured)
@@ -87,7 +87,7 @@ class Library:
         return explain(self.model, to_numbers(self.model, read)) if read else None
 
     def _given(self) -> Iterator[Document]:
-        if not self.model.infers_frames:
+        if as_frame_model(self.model) is None:
             raise UserError(
                 f"{self.model.config.model} infers no frames: there is nothing to show of documents"
             )

@@ -30,8 +30,8 @@ from ssdvae.app.wire import Limits
 from ssdvae.config import LOCAL, ExploreSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
-from ssdvae.models.packaged import SCRIPTS
+from ssdvae.models.base import Model
+from ssdvae.models.hub import SCRIPTS
 from ssdvae.report.page import asset, style
 from ssdvae.report.runs import short_names
 from ssdvae.runs import Run
@@ -53,7 +53,7 @@ View = Callable[[State], Awaitable[str | Response]]
 
 
 def explored(
-    models: Sequence[tuple[Path, EventModel]], documents: Path | None, settings: ExploreSettings
+    models: Sequence[tuple[Path, Model]], documents: Path | None, settings: ExploreSettings
 ) -> list[Explored]:
     """Models with the documents that they are shown on: those that are named, or their own corpora."""
     names = short_names([folder for folder, _ in models])
@@ -70,7 +70,7 @@ def explored(
     return found
 
 
-def _own_corpus(folder: Path, model: EventModel) -> Corpus | None:
+def _own_corpus(folder: Path, model: Model) -> Corpus | None:
     """That which a run was trained on, if it is still there."""
     try:
         corpus = Corpus(Run(folder).config()[0])

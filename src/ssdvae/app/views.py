@@ -30,6 +30,7 @@ from ssdvae.config import GenerateSettings
 from ssdvae.data.events import MISSING, Document, Event, Slots, event_to_record
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
+from ssdvae.models.base import LanguageModel
 from ssdvae.records import to_json
 from ssdvae.report.documents import event_belief, event_words, reading, script_article
 from ssdvae.report.html import Html, absent, breakable, percent, tag
@@ -59,7 +60,7 @@ async def read(explorer: Explorer, limits: Limits, state: State) -> str | Respon
         events = tuple(e.changed(frame=frame or None) for e, frame in zip(events, told, strict=True))
         if events:
             document = Document("typed", events)
-            if of.model.decoder is not None:
+            if isinstance(of.model, LanguageModel):
                 (scored,) = await explorer.score(of, [document])
             (found,) = await explorer.infer(of, [document], top=4, attention=True, observe=any(told))
     except UserError as wrong:
@@ -310,7 +311,7 @@ async def documents(explorer: Explorer, limits: Limits, state: State) -> str:
                     " the most unusual first",
                     class_="check",
                 )
-                if of.model.decoder is not None
+                if isinstance(of.model, LanguageModel)
                 else None,
                 tag("button", "Find"),
                 action="/documents",

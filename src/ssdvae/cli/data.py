@@ -124,9 +124,6 @@ def annotate_flags(parser: Parser, argv: Sequence[str]) -> None:
         "--candidates", type=Path, default=None, help="lexicon of further frames, when learning from events"
     )
     files.add_argument(
-        "--relations", type=Path, default=None, help="JSON list of relations between frames, to be kept"
-    )
-    files.add_argument(
         "--running-text",
         type=Path,
         default=None,
@@ -143,7 +140,6 @@ def annotate(args: Namespace) -> None:
         frames=args.frames,
         save=args.save,
         candidates=args.candidates,
-        relations=args.relations,
         running_text=args.running_text,
         format=args.format,
         skip_bad=args.skip_bad,

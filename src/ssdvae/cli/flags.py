@@ -12,8 +12,8 @@ import yaml
 from jsonargparse import Namespace
 
 from ssdvae.cli.parser import Parser
-from ssdvae.config import MODEL_SETTINGS, PRESETS, RECIPES, Setting, Settings, TrainSettings
-from ssdvae.config.formats import upgraded
+from ssdvae.config import MODEL_SETTINGS, PRESETS, Setting, Settings, TrainSettings
+from ssdvae.config.formats import unversioned
 from ssdvae.config.presets import Preset
 from ssdvae.config.settings import unknown_setting
 from ssdvae.config.training import definitions, models_with
@@ -30,10 +30,8 @@ def add_settings(parser: Parser, kind: type[Settings], choices: Mapping[str, str
     _add_flags(parser, kind, kind.table(), choices)
 
 
-def add_sized_settings(
-    parser: Parser, kind: type[Settings], argv: Sequence[str], defaults: Mapping[str, str] = {}
-) -> None:
-    """--preset, and the settings with the defaults that it gives, as a recipe or a model may do too."""
+def add_sized_settings(parser: Parser, kind: type[Settings], argv: Sequence[str]) -> None:
+    """--preset, and the settings with the defaults that it gives, as a model may do too."""
     if "preset" not in kind.names():
         parser.add_argument(
             "--preset",
@@ -42,11 +40,11 @@ def add_sized_settings(
             help="named size, which changes the defaults below",
         )
     parser.add_argument("--config", action=_ConfigFile, help="YAML file with any of these settings")
-    known = {"recipe": RECIPES, "preset": get_args(Preset), "model": MODEL_SETTINGS}
+    known = {"preset": get_args(Preset), "model": MODEL_SETTINGS}
     asked = {name: _value_of(f"--{name}", argv) for name in known}
     # One that does not exist is told when it is parsed.
     given = {name: value for name, value in asked.items() if value in known[name]}
-    _add_flags(parser, kind, definitions(kind, {**defaults, **given}))
+    _add_flags(parser, kind, definitions(kind, given))
 
 
 def add_further_settings(parser: Parser, kind: type[Settings], names: Sequence[str]) -> None:
@@ -165,8 +163,7 @@ def read_config(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
     values = read_yaml(path, "settings by name, as `hidden: 256`", _YamlLoader)
     try:
         if "corpus" in values:
-            # Of a run, perhaps of an older version, which had no name for its size.
-            values = {"preset": None, **upgraded(values)}
+            values = unversioned(values)
             del values["corpus"]
         return {name: _known(name, known).check(value) for name, value in values.items()}
     except UserError as error:

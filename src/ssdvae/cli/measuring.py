@@ -168,7 +168,7 @@ COMMANDS = (
         benchmark,
         (
             "ssdvae benchmark --preset tiny --model rnnlm",
-            "ssdvae benchmark --preset tiny --recipe guided --events 5,20 --json",
+            "ssdvae benchmark --preset tiny --events 5,20 --json",
         ),
     ),
     Command(

@@ -13,7 +13,7 @@ from ssdvae.cli.command import Command
 from ssdvae.cli.console import say
 from ssdvae.cli.flags import add_settings, add_sized_settings, given_settings
 from ssdvae.cli.parser import Parser
-from ssdvae.config import TRAIN_DEFAULTS, EvaluateSettings, TrainSettings
+from ssdvae.config import EvaluateSettings, TrainSettings
 from ssdvae.errors import UserError
 
 
@@ -28,7 +28,7 @@ def train_flags(parser: Parser, argv: Sequence[str]) -> None:
         action="store_true",
         help="go on with the run in --out if it is there already, and begin it otherwise",
     )
-    add_sized_settings(parser, TrainSettings, argv, TRAIN_DEFAULTS)
+    add_sized_settings(parser, TrainSettings, argv)
 
 
 def train(args: Namespace) -> None:

@@ -35,24 +35,21 @@ from ssdvae.config.evaluation import EvaluateSettings
 from ssdvae.config.models import (
     MODEL_SETTINGS,
     ClassifierSettings,
+    ExactSettings,
     HAQAESettings,
     LanguageModelSettings,
-    LatentSettings,
     ModelSettings,
-    PlannerSettings,
     RNNLMClassifierSettings,
     RNNLMRoleClassifierSettings,
     RNNLMRoleSettings,
     RNNLMSettings,
     SSDVAESettings,
-    WordPredictionSettings,
 )
 from ssdvae.config.paper import MEASURED_ALIKE, REPRODUCED, TRAINED_ALIKE, ReproduceSettings
 from ssdvae.config.presets import PRESETS, Counts, preset
-from ssdvae.config.recipes import RECIPES
 from ssdvae.config.settings import Bounds, Setting, Settings, setting
 from ssdvae.config.slots import SLOTS, Slots, slots_of_text
-from ssdvae.config.training import EVAL_BATCH, TRAIN_DEFAULTS, BenchmarkSettings, TrainSettings
+from ssdvae.config.training import EVAL_BATCH, BenchmarkSettings, TrainSettings
 
 __all__ = [
     "EVAL_BATCH",
@@ -60,12 +57,10 @@ __all__ = [
     "MEASURED_ALIKE",
     "MODEL_SETTINGS",
     "PRESETS",
-    "RECIPES",
     "REPRODUCED",
     "SLOTS",
     "SPLITS",
     "TRAINED_ALIKE",
-    "TRAIN_DEFAULTS",
     "AnnotateSettings",
     "BenchmarkSettings",
     "Bounds",
@@ -75,6 +70,7 @@ __all__ = [
     "EmbedSettings",
     "EngineSettings",
     "EvaluateSettings",
+    "ExactSettings",
     "ExplainSettings",
     "ExploreSettings",
     "ExtractSettings",
@@ -83,10 +79,8 @@ __all__ = [
     "HAQAESettings",
     "InferSettings",
     "LanguageModelSettings",
-    "LatentSettings",
     "ModelSettings",
     "NextSettings",
-    "PlannerSettings",
     "PrepareSettings",
     "RNNLMClassifierSettings",
     "RNNLMRoleClassifierSettings",
@@ -103,7 +97,6 @@ __all__ = [
     "Split",
     "StreamSettings",
     "TrainSettings",
-    "WordPredictionSettings",
     "cores",
     "preset",
     "setting",

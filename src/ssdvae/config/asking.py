@@ -9,18 +9,14 @@ from ssdvae.config.settings import Settings, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawSettings(Settings):
-    """How latent variables are drawn, by a model that has some; one that is exact draws none."""
+class AnswerSettings(Settings):
+    """How answers are computed."""
 
-    samples: int = setting(
-        20, "draws of the latent variables, where there are some", at_least=1, topic="computation"
-    )
-    seed: int = setting(1, "random seed of these draws", at_least=0, topic="computation")
     batch: int = setting(100, "batch size", at_least=1, topic="computation")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NextSettings(DrawSettings):
+class NextSettings(AnswerSettings):
     """What is told of the next event."""
 
     topic: ClassVar[str] = "answers"
@@ -30,7 +26,7 @@ class NextSettings(DrawSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreSettings(DrawSettings):
+class ScoreSettings(AnswerSettings):
     """What is told of how surprising events are."""
 
     topic: ClassVar[str] = "answers"

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from ssdvae.config.recipes import Recipe
 from ssdvae.config.settings import Settings, setting, unknown_setting
 from ssdvae.errors import UserError
 
@@ -24,12 +23,6 @@ class ModelSettings(Settings):
     """The name of the model whose settings these are."""
     topic: ClassVar[str] = "all models"
 
-    recipe: Recipe | None = setting(
-        "paper",
-        "named set of settings, which changes the defaults below: guided, the best that we know; paper, the "
-        "paper's",
-        topic="recipe and size",
-    )
     embedding: int | None = setting(
         None, "dimension of the word vectors; by default that of --vectors, else 300", at_least=1
     )
@@ -39,9 +32,6 @@ class ModelSettings(Settings):
         at_least=1,
     )
     layers: int = setting(2, "GRU layers", at_least=1, at_most=1000)
-    role_embedding: int = setting(
-        300, "dimension of the role vectors, where the model has any (--roles)", at_least=1
-    )
 
     @property
     def word_width(self) -> int:
@@ -51,12 +41,7 @@ class ModelSettings(Settings):
     @property
     def role_width(self) -> int:
         """The dimension of the role vectors; 0 for none."""
-        return self.role_embedding
-
-    @property
-    def keeps_last(self) -> bool:
-        """Whether the last weights of a run are kept, and not those of the best validation."""
-        return False
+        return 0
 
     @classmethod
     def names_for(cls, values: Mapping[str, Any]) -> Iterable[str]:
@@ -97,37 +82,21 @@ class ModelSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptionalRoleSettings(ModelSettings):
-    """Those of the models that may have role vectors."""
+class RoleSettings(ModelSettings):
+    """Those of the models with role vectors."""
 
     topic: ClassVar[str] = "role vectors"
 
-    roles: bool = setting(False, "concatenate a learned role vector to each word vector")
+    role_embedding: int = setting(300, "dimension of the role vectors", at_least=1)
 
     @property
     def role_width(self) -> int:
-        return self.role_embedding if self.roles else 0
+        return self.role_embedding
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordPredictionSettings(ModelSettings):
-    """Those of the models that give words a probability."""
-
-    topic: ClassVar[str] = "predicting words"
-
-    tied: bool = setting(False, "tie the output layer to the word vectors")
-    sampled_words: int = setting(
-        0,
-        "sampled softmax in training: the expected number of words compared with the true one, drawn by "
-        "frequency; 0 for all words. Faster for very large vocabularies, and an approximation; evaluation "
-        "is always exact",
-        at_least=0,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LatentSettings(WordPredictionSettings):
-    """Those of the models whose words depend on latent variables."""
+class AttentionSettings(ModelSettings):
+    """Those of the models whose decoder attends to latent variables."""
 
     topic: ClassVar[str] = "latent variables"
 
@@ -142,45 +111,66 @@ class LatentSettings(WordPredictionSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DocumentVectorSettings(WordPredictionSettings):
-    """Those of the models that may have a vector of the whole document."""
+class SSDVAESettings(AttentionSettings):
+    model: ClassVar[str] = "ssdvae"
+    topic: ClassVar[str] = "SSDVAE"
+
+    variant: Literal["text", "code"] = setting(
+        "text",
+        "text: the model of the paper; code: that of the authors' code of its time, with a document vector "
+        "and observed frames that replace the logits of their events. The vector conditions on the words "
+        "that it helps to predict: such a perplexity is marked, and has no bound",
+    )
+    temperature: float = setting(0.5, "temperature of the Gumbel-Softmax (τ)", above=0)
+    samples: int = setting(
+        1, "frame sequences sampled per document in training (S)", at_least=1, at_most=10_000
+    )
+    entropy_weight: float = setting(0.1, "weight of the entropy of the latent frames (α_q)")
+    frame_weight: float = setting(0.1, "weight of the loss of the observed frames (α_c)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TiedSettings(ModelSettings):
+    """Those of the models that may tie their output layer."""
+
+    topic: ClassVar[str] = "predicting words"
+
+    tied: bool = setting(True, "tie the output layer to the word vectors")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModelSettings(TiedSettings):
+    """Those of the models whose words condition on the words before alone."""
+
+    sampled_words: int = setting(
+        0,
+        "sampled softmax in training: the expected number of words compared with the true one, drawn by "
+        "frequency; 0 for all words. Faster for very large vocabularies, and an approximation; evaluation "
+        "is always exact",
+        at_least=0,
+    )
+    context_vector: int = setting(
+        0, "dimension of a running mean of the events so far, added to the states; 0 for none", at_least=0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentVectorSettings(LanguageModelSettings):
+    """Those of the language models that may have a vector of the whole document."""
 
     document_vector: int = setting(
         0,
-        "dimension of a vector of the whole document, added to the logits of frames and words; 0 in the "
-        "paper, 20 in the authors' code of its time. It has read the words that it helps to predict: such a "
-        "perplexity is marked, and has no bound",
+        "dimension of a vector of the whole document, added to the logits of words; 0 for none, 20 in the "
+        "authors' code of SSDVAE. It conditions on the words that it helps to predict: such a perplexity is "
+        "marked, and has no bound",
         at_least=0,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrameFindingSettings(ModelSettings):
-    """Those of the models that may have frames which no label names."""
-
-    topic: ClassVar[str] = "unnamed frames"
-
-    unnamed_frames: int = setting(
-        0,
-        "frames beside those of the corpus that no label names and the model finds by itself",
-        at_least=0,
-        at_most=100_000,
-    )
-    unnamed_start: float = setting(
-        1.0,
-        "fraction of the training in which events that no label covers have the unnamed frames that counting "
-        "gives them; then these are latent",
-        at_least=0,
-        at_most=1,
-        training_only=True,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LexiconSettings(ModelSettings):
-    """Those of the models that may be told which frames a head can have."""
-
-    topic: ClassVar[str] = "what is known of frames"
+class ExactSettings(LanguageModelSettings):
+    model: ClassVar[str] = "ssdvae-exact"
+    topic: ClassVar[str] = "frames"
 
     lexicon: Path | None = setting(
         None,
@@ -188,153 +178,37 @@ class LexiconSettings(ModelSettings):
         "words and their frames, as annotate takes it",
         training_only=True,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SSDVAESettings(
-    LatentSettings, DocumentVectorSettings, LexiconSettings, OptionalRoleSettings, FrameFindingSettings
-):
-    model: ClassVar[str] = "ssdvae"
-    topic: ClassVar[str] = "SSDVAE"
-
-    temperature: float = setting(0.5, "temperature of the Gumbel-Softmax (τ)", above=0)
-    samples: int = setting(
-        1, "frame sequences sampled per document in training (S)", at_least=1, at_most=10_000
+    candidates: int = setting(
+        8, "candidate frames of a head: its most frequent ones, each with a weight of its own", at_least=1
     )
-    foresight: float = setting(
-        0.0,
-        "fraction of the training steps in which the encoder reads only the first events and predicts the "
-        "frames of the rest, as it does to continue a script; 0 in the paper",
+    unnamed_frames: int = setting(
+        0,
+        "frames to discover beside those of the corpus; each is named after its most likely heads",
+        at_least=0,
+        at_most=100_000,
+    )
+    unnamed_start: float = setting(
+        1.0,
+        "fraction of the training in which unlabelled events have the unnamed frames that counting gives "
+        "them; then these are latent",
         at_least=0,
         at_most=1,
-    )
-    injection: Literal["add", "replace"] = setting(
-        "add",
-        "what an observed frame does to the logits of its event: add to its own, as in the paper, or "
-        "replace them all, as in the authors' code of its time",
-    )
-    entropy_weight: float = setting(0.1, "weight of the entropy of the latent frames (α_q)")
-    frame_weight: float = setting(0.1, "weight of the loss of the observed frames (α_c)")
-    objective: Literal["paper", "bound"] = setting(
-        "paper",
-        "paper: the paper's objective, which rewards the entropy of latent frames; bound: the evidence lower "
-        "bound, with the KL divergence of latent frames from the prior and −log p(frame) of observed ones",
-    )
-    prior: Literal["uniform", "markov", "framenet", "history"] = setting(
-        "uniform",
-        "p(frames): uniform, as in the paper; markov: learned transitions from frame to frame; framenet: the "
-        "same, initialised from the observed frames and FrameNet's relations; history: given all earlier "
-        "frames and words",
-    )
-    prior_rank: int = setting(64, "rank of the transition matrix of a markov or framenet prior", at_least=1)
-    relations: Path | None = setting(
-        None,
-        "JSON list of relations between frames, for --prior framenet; by default from NLTK's FrameNet",
         training_only=True,
     )
-    kl_weight: float = setting(1.0, "weight of the KL divergence in --objective bound (β)", at_least=0)
-    kl_warmup: float = setting(
-        0.0,
-        "fraction of the training over which that weight rises linearly from 0",
-        at_least=0,
-        at_most=1,
-    )
-    free_nats: float = setting(
-        0.0, "KL divergence per latent frame that is not penalised, in nats", at_least=0
-    )
-    estimator: Literal["soft", "straight-through", "reinmax"] = setting(
-        "soft",
-        "gradient estimator of the frames: Gumbel-Softmax, straight-through Gumbel-Softmax, or ReinMax",
-    )
-    guide: Literal["attention", "aligned", "local"] = setting(
-        "attention",
-        "what links frames and words: attention alone; or, aligned, also a direct connection between each "
-        "frame and the words of its event; or, local, that connection alone, for documents of any length",
-    )
-    word_dropout: float = setting(
-        0.0,
-        "probability that the encoder reads nothing in the place of a word, in training; 0 in the paper",
-        at_least=0,
-        below=1,
-    )
-    preference: bool = setting(
-        False,
-        "prefer the frames that a head (or another form of its lemma) was observed with in training, or has "
-        "in --lexicon, as strongly as is learned; others stay possible",
-    )
-    surroundings: float = setting(
-        0.0,
-        "fraction of the training steps in which the encoder reads each document between the end of another "
-        "and the beginning of a third, so that it need not begin where a text begins",
-        at_least=0,
-        at_most=1,
-    )
-
-    def check_relations(self) -> None:
-        self._require("lexicon", self.lexicon is None or self.preference, "no file without --preference")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanguageModelSettings(WordPredictionSettings):
-    """Those of the models whose words depend on the words before, and on nothing that is sampled."""
-
-    topic: ClassVar[str] = "language models"
-
-    past_vector: int = setting(
-        0, "dimension of a vector of the events so far, added to the states; 0 for none", at_least=0
-    )
-    state_dropout: float = setting(
-        0.0, "dropout rate of the word vectors and of the states", at_least=0, below=1
-    )
-    contrast: float = setting(
-        0.0,
-        "weight of a contrastive loss: the true continuation of a first event against those of other "
-        "documents. The last weights are then kept, not those of the best perplexity",
-        at_least=0,
-    )
-    contrast_group: int = setting(
-        4, "documents whose continuations are compared with each other in that loss", at_least=3
-    )
-
-    @property
-    def keeps_last(self) -> bool:
-        # Contrast is worth some perplexity, and is not to be undone for it.
-        return self.contrast > 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class RNNLMSettings(LanguageModelSettings, DocumentVectorSettings, OptionalRoleSettings):
+class RNNLMSettings(DocumentVectorSettings):
     model: ClassVar[str] = "rnnlm"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNLMRoleSettings(LanguageModelSettings, DocumentVectorSettings):
+class RNNLMRoleSettings(DocumentVectorSettings, RoleSettings):
     model: ClassVar[str] = "rnnlm-role"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannerSettings(LanguageModelSettings, LexiconSettings, OptionalRoleSettings, FrameFindingSettings):
-    model: ClassVar[str] = "planner"
-    topic: ClassVar[str] = "planner"
-
-    mixture: Literal["head", "event"] = setting(
-        "head", "what is a mixture over frames: p(head) alone, or p(head and arguments)"
-    )
-    candidates: int = setting(
-        8, "candidate frames of a head: its most frequent ones, each with a weight of its own", at_least=1
-    )
-    frame_vectors: Literal["heads", "random"] = setting(
-        "heads", "how the frame vectors are initialised: with the mean vector of their heads, or at random"
-    )
-    label_weight: float = setting(
-        1.0,
-        "weight of the observed frames in the loss; with 1 that is −log p(words, observed frames)",
-        at_least=0,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class HAQAESettings(LatentSettings, OptionalRoleSettings):
+class HAQAESettings(AttentionSettings, TiedSettings):
     model: ClassVar[str] = "haqae"
     topic: ClassVar[str] = "HAQAE"
 
@@ -357,23 +231,25 @@ class ClassifierSettings(ModelSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNLMClassifierSettings(ClassifierSettings, OptionalRoleSettings):
+class RNNLMClassifierSettings(ClassifierSettings):
     model: ClassVar[str] = "rnnlm-classifier"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNLMRoleClassifierSettings(ClassifierSettings):
+class RNNLMRoleClassifierSettings(ClassifierSettings, RoleSettings):
     model: ClassVar[str] = "rnnlm-role-classifier"
 
+
+DEFAULT_MODEL = ExactSettings.model
 
 MODEL_SETTINGS: dict[str, type[ModelSettings]] = {
     kind.model: kind
     for kind in (
+        ExactSettings,
         SSDVAESettings,
         RNNLMSettings,
         RNNLMRoleSettings,
         HAQAESettings,
-        PlannerSettings,
         RNNLMClassifierSettings,
         RNNLMRoleClassifierSettings,
     )
@@ -388,7 +264,7 @@ def settings_of_model(values: Mapping[str, Any], base: type[Group]) -> type[Grou
     """The group of settings that a mapping is about: that of its ``model``, which is a kind of ``base``."""
     if base.model:
         return base
-    name = values.get("model", SSDVAESettings.model)
+    name = values.get("model", DEFAULT_MODEL)
     kind = MODEL_SETTINGS.get(name) if isinstance(name, str) else None
     if kind is None or not issubclass(kind, base):
         raise UserError(f"--model: found {name!r}, expected one of {', '.join(MODEL_SETTINGS)}")

@@ -15,7 +15,7 @@ from ssdvae.config.training import TrainSettings
 REPRODUCED = (
     "rnnlm",
     "rnnlm-document",
-    "rnnlm-past",
+    "rnnlm-context",
     "rnnlm-role",
     "haqae",
     "ssdvae",
@@ -23,19 +23,23 @@ REPRODUCED = (
     "rnnlm-classifier",
     "rnnlm-role-classifier",
 )
-"""The models in the paper's tables, as `reproduce --models` names them. `rnnlm-document` and `rnnlm-past`,
-with a vector of the document or of the events so far, stand beside what the authors' code has."""
+"""The models in the paper's tables, as `reproduce --models` names them. `rnnlm-document` and
+`rnnlm-context`, with a vector of the document or of the events so far, stand beside what the authors' code
+has."""
+
+PRESCRIBED = {"events": 5, "tied": False, "decay": False}
+"""What the paper prescribes for all models, beside the size and what `--help` shows as defaults."""
 
 Version = Literal["paper", "code"]
 """What SSDVAE is: the model of the paper's text, or that of the authors' code of its time."""
 
-SET_APART = ("document_vector", "injection", "past_vector")
+SET_APART = ("document_vector", "variant", "context_vector")
 """What ``--as code`` and its rows are about, and nothing else."""
 
 TRAINED_ALIKE = tuple(
     name
     for name in TrainSettings.names()
-    if name not in ("model", "attention", "observe", "seed", "recipe", "preset", *SET_APART)
+    if name not in ("model", "attention", "observe", "seed", "preset", *SET_APART)
 )
 MEASURED_ALIKE = tuple(
     name
@@ -43,8 +47,7 @@ MEASURED_ALIKE = tuple(
     if name not in ("split", "events", "tasks", "cloze", "similarity", "mcnc", "floor_vectors")
 )
 """The settings of `train` and `evaluate` that `reproduce` takes for all its runs: each model takes those that
-it has. The recipe is always ``paper``, and the size that of ``--scale``; what was trained on the first M
-events is measured on them."""
+it has. The size is that of ``--scale``; what was trained on the first M events is measured on them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from ssdvae.config.models import MODEL_SETTINGS, ModelSettings, SSDVAESettings
+from ssdvae.config.models import DEFAULT_MODEL, MODEL_SETTINGS, ExactSettings, ModelSettings, SSDVAESettings
 from ssdvae.config.presets import Counts, Preset, sizes
-from ssdvae.config.recipes import recipe
 from ssdvae.config.settings import Bounds, Setting, Settings, setting
 from ssdvae.config.slots import SLOTS
 
@@ -19,15 +18,16 @@ EVAL_BATCH = 400
 MODEL = Setting(
     "model",
     Literal[tuple(MODEL_SETTINGS)],
-    SSDVAESettings.model,
-    "which model; the classifiers predict frames and say nothing about words",
+    DEFAULT_MODEL,
+    "which model; the classifiers predict frames and give words no probability",
     "all models",
     Bounds(),
 )
 """The one setting that decides which others there are."""
 
-TRAIN_DEFAULTS = {"recipe": "guided", "preset": "auto"}
-"""What `train` begins with: the settings by themselves are the paper's."""
+PAPER_DEFAULTS: Mapping[str, Any] = {"preset": "paper", "events": 5}
+BEST_DEFAULTS: Mapping[str, Any] = {"preset": "auto", "decay": True}
+"""How `train` trains by default: the paper's model as the paper does, all others as we know best."""
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
@@ -38,17 +38,17 @@ class TrainSettings(Settings):
     that the model does not have. Inside, they are apart: ``settings.epochs`` and
     ``settings.model_settings.hidden``; ``settings.model`` is the name of the model.
 
-    What is not given stands at the default of the setting by itself, so that old settings mean what they
-    meant; ``recipe`` and ``preset`` are then names and no more. ``TrainSettings.chosen`` puts them to use.
+    What is not given has the default of the setting by itself, and ``preset`` is a name and no more.
+    ``TrainSettings.chosen`` gives the defaults of the model and of the preset.
     """
 
     topic: ClassVar[str] = "optimisation"
 
-    model_settings: ModelSettings = field(default_factory=SSDVAESettings)
+    model_settings: ModelSettings = field(default_factory=ExactSettings)
     preset: Preset | None = setting(
         None,
         "named size, which changes the defaults below; auto is chosen by the number of events and words",
-        topic="recipe and size",
+        topic="size",
     )
     observe: float = setting(
         0.9, "probability that a training frame is observed (ε)", at_least=0, at_most=1, topic="data"
@@ -170,9 +170,23 @@ class TrainSettings(Settings):
 
     @classmethod
     def chosen(cls, given: Mapping[str, Any], counts: Counts | None = None) -> Self:
-        """What is given; else what the recipe says; else what the size says, for this much to learn from."""
+        """Return what is given, with the defaults of the model and of the size that fits these counts."""
         cls.refuse_unknown(given)
-        return cls.of({**_defaults(given, counts), **given})
+        return cls.of({**cls.defaults_for(given, counts), **given})
+
+    @classmethod
+    def model_defaults(cls, model: str) -> Mapping[str, Any]:
+        """Return the defaults of a model that are not those of the settings by themselves."""
+        return PAPER_DEFAULTS if model == SSDVAESettings.model else BEST_DEFAULTS
+
+    @classmethod
+    def defaults_for(cls, given: Mapping[str, Any], counts: Counts | None = None) -> dict[str, Any]:
+        """Return the defaults that the given model and preset stand for."""
+        named = {**cls.model_defaults(given.get("model", MODEL.default)), **given}
+        size = dict(sizes(named.get("preset"), counts))
+        if named.get("preset") == "auto" and given.get("vectors") is not None:
+            del size["embedding"]  # it is that of the vectors
+        return {**named, **size}
 
     def changed(self, **changes: Any) -> Self:
         """The same settings but for some; another model takes over those that it has, too."""
@@ -201,6 +215,10 @@ class BenchmarkSettings(TrainSettings):
     steps: int = setting(5, "number of training steps, and of evaluation batches, that are timed", at_least=1)
     eval_batch: int = setting(EVAL_BATCH, "batch size of the evaluation", at_least=1)
 
+    @classmethod
+    def model_defaults(cls, model: str) -> Mapping[str, Any]:
+        return {}
+
     def __init__(self, **values: Any) -> None:
         if isinstance(values.get("events"), int):
             values["events"] = str(values["events"])
@@ -223,17 +241,13 @@ class BenchmarkSettings(TrainSettings):
         return self.changed(events=str(events), **sizes)
 
 
-def _defaults(given: Mapping[str, Any], counts: Counts | None) -> dict[str, Any]:
-    """What the recipe and the size that are given stand for."""
-    size = dict(sizes(given.get("preset"), counts))
-    if given.get("preset") == "auto" and given.get("vectors") is not None:
-        del size["embedding"]  # it is that of the vectors
-    return {**size, **recipe(given.get("recipe"), given.get("model", MODEL.default))}
-
-
 def definitions(kind: type[Settings], given: Mapping[str, Any]) -> dict[str, Setting]:
-    """The settings of a group, with the defaults that a recipe, size and model give to them."""
-    defaults = {**given, **_defaults(given, None)}
+    """Return the settings of a group, with the defaults that a size and a model give to them."""
+    defaults = dict(given)
+    if issubclass(kind, TrainSettings):
+        defaults |= kind.defaults_for(given)
+    else:
+        defaults |= sizes(given.get("preset"))
     return {
         name: replace(definition, default=defaults.get(name, definition.default))
         for name, definition in kind.table().items()

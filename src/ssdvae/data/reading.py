@@ -62,7 +62,7 @@ class Reading:
         return (
             f"a document has {events} events, and the model was trained on at most {self.longest}: "
             "beyond them its frames lose their place\n"
-            "train with --guide local, which is in --recipe guided, or with --window"
+            "train ssdvae-exact, the default model, or with --window"
         )
 
     def parts(self, documents: Documents) -> Documents:

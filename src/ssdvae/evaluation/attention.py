@@ -18,7 +18,7 @@ from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import UserError
-from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.models.base import FramePosterior, Model
 from ssdvae.progress import Advance, no_advance
 
 
@@ -79,16 +79,18 @@ class AttentionSummary:
 class AttentionSums:
     """What the summary is made of: its size does not depend on the number of documents."""
 
-    def __init__(self, model: EventModel) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
         shapes = ((), (2, len(model.slots)), (), ())
         self.sums = [torch.zeros(len(model.frames), *shape, dtype=torch.float64) for shape in shapes]
 
-    def add(self, beliefs: Beliefs, batch: Batch) -> None:
+    def add(self, beliefs: FramePosterior, batch: Batch) -> None:
         if beliefs.attention is None:
             raise UserError(f"{self.model.config.model} infers frames without attention over words")
         B, M = batch.mask.shape
-        attention = beliefs.attention.double().view(B, M, M, -1)  # by event, event looked at, and slot
+        attention = beliefs.attention.weights.double().view(
+            B, M, M, -1
+        )  # by event, event looked at, and slot
         own = attention.diagonal(dim1=1, dim2=2).transpose(1, 2)
         shares = torch.stack([own, attention.sum(2) - own], dim=2)
         entropy = torch.special.entr(attention).sum((2, 3))
@@ -102,7 +104,7 @@ class AttentionSums:
 
 
 def attention_summary(
-    model: EventModel,
+    model: Model,
     documents: Documents,
     settings: ExplainSettings | None = None,
     advance: Advance = no_advance,

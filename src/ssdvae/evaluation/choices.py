@@ -29,7 +29,7 @@ from ssdvae.errors import UserError
 from ssdvae.evaluation.options import Array, OptionScores, log_mean
 from ssdvae.evaluation.tasks.base import Result
 from ssdvae.files import AnyPath
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model, as_language_model
 from ssdvae.progress import Advance, no_advance
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Question:
 class Reader:
     """Events in the numbers of a model, folded to lower case if its corpus is."""
 
-    def __init__(self, model: EventModel, lowercase: bool) -> None:
+    def __init__(self, model: Model, lowercase: bool) -> None:
         self.model, self.lowercase = model, lowercase
 
     def words(self, event: Words) -> Words:
@@ -81,7 +81,7 @@ class Reader:
 
 @torch.no_grad()
 def event_log_probs(
-    model: EventModel, documents: Sequence[Tokens], batch: int, advance: Advance = no_advance
+    model: Model, documents: Sequence[Tokens], batch: int, advance: Advance = no_advance
 ) -> list[Array]:
     """log p of each event of some documents [M S], given those before."""
     training = model.training
@@ -91,7 +91,9 @@ def event_log_probs(
     found: list[Array] = [np.empty(0)] * len(documents)
     for rows in in_order(len(order), batch):
         some = [documents[row] for row in order[rows]]
-        scores = model.event_log_probs(_padded(some).to(model.device)).double().cpu().numpy()
+        scores = (
+            as_language_model(model).event_log_probs(_padded(some).to(model.device)).double().cpu().numpy()
+        )
         for row, document, score in zip(order[rows], some, scores, strict=True):
             found[row] = score[: len(document)]
         advance(len(rows))
@@ -110,7 +112,7 @@ def _padded(documents: Sequence[Tokens]) -> Batch:
 
 
 def score_scripts(
-    model: EventModel,
+    model: Model,
     questions: Sequence[tuple[Script, ...]],
     reader: Reader,
     settings: EvaluateSettings,
@@ -131,7 +133,7 @@ def _rows(values: Array, lengths: Sequence[int]) -> Array:
 
 def score_questions(
     task: str,
-    model: EventModel,
+    model: Model,
     questions: Sequence[Question],
     lowercase: bool,
     settings: EvaluateSettings,
@@ -163,7 +165,7 @@ def answer(task: str, evaluation: Evaluation, questions: Sequence[Question]) -> 
 
 
 def _marginals(
-    model: EventModel, questions: Sequence[Question], reader: Reader, settings: EvaluateSettings
+    model: Model, questions: Sequence[Question], reader: Reader, settings: EvaluateSettings
 ) -> Array:
     """log p(c): each different candidate after the first context events of some other items."""
     if len(questions) < 2:
@@ -184,7 +186,7 @@ def _marginals(
     return np.where(np.isfinite(means), means, 0)
 
 
-def _by_frequency(model: EventModel, questions: Sequence[Question], reader: Reader) -> Array:
+def _by_frequency(model: Model, questions: Sequence[Question], reader: Reader) -> Array:
     """Σ log p(word), each as often as it is in the training split."""
     counts = np.array(model.vocabulary.counts) + 1
     log_p = np.log(counts / counts.sum())

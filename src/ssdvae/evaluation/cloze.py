@@ -20,14 +20,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ssdvae.config import EvaluateSettings
-from ssdvae.data.batches import Batch, Noise, generator, in_order
+from ssdvae.data.batches import Batch, generator, in_order
 from ssdvae.data.cloze import ClozeTask
 from ssdvae.errors import UserError
 from ssdvae.evaluation.options import Array, OptionScores, log_mean
 from ssdvae.evaluation.tasks.cloze import check
-from ssdvae.models.base import EventModel
-from ssdvae.models.latent import probabilities
-from ssdvae.models.plan import PlanRequest
+from ssdvae.models.base import LanguageModel, LatentQuery, Model, as_language_model
 from ssdvae.progress import Advance, no_advance
 
 
@@ -53,13 +51,14 @@ class ClozeScores:
 
 @torch.no_grad()
 def score_cloze(
-    model: EventModel,
+    model: Model,
     task: ClozeTask,
     settings: EvaluateSettings,
     advance: Advance = no_advance,
 ) -> ClozeScores:
     """Score every option after its own seed, and every continuation after some seeds of other items."""
     check(model.config, settings)
+    model = as_language_model(model)
     training = model.training
     model.eval()
     items, options, events = task.options.shape[:3]
@@ -93,7 +92,7 @@ def _other_seeds(items: int, settings: EvaluateSettings) -> NDArray[np.int64]:
 
 
 def _log_probs(
-    model: EventModel, seeds: NDArray[np.int32], options: NDArray[np.int32], settings: EvaluateSettings
+    model: LanguageModel, seeds: NDArray[np.int32], options: NDArray[np.int32], settings: EvaluateSettings
 ) -> Array:
     """log p(option | seed)."""
     score = _with_inferred_frames if settings.cloze_frames == "read" else _with_planned_frames
@@ -102,18 +101,16 @@ def _log_probs(
 
 
 def _with_planned_frames(
-    model: EventModel, seeds: Int[Tensor, "B S"], options: Int[Tensor, "B O E S"]
+    model: LanguageModel, seeds: Int[Tensor, "B S"], options: Int[Tensor, "B O E S"]
 ) -> Float[Tensor, "B O"]:
     """With the latent variables of all events rolled out from the seed."""
     seed = Batch.of_words(seeds[:, None])
-    nothing = seed.observed.expand(-1, 1 + options.shape[2])
-    noise = Noise(torch.Generator(), len(seeds))
-    plan = model.plan(PlanRequest.continuing(seed, nothing, probabilities, noise))
-    return model.continuations(seed, plan, options)
+    latents = model.latents(LatentQuery.roll_out(seed, options.shape[2]))
+    return model.continuations(seed, latents, options)
 
 
 def _with_inferred_frames(
-    model: EventModel, seeds: Int[Tensor, "B S"], options: Int[Tensor, "B O E S"]
+    model: LanguageModel, seeds: Int[Tensor, "B S"], options: Int[Tensor, "B O E S"]
 ) -> Float[Tensor, "B O"]:
     """With the latent variables read off seed and option, and paid for."""
     first = seeds[:, None, None].expand(-1, options.shape[1], 1, -1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ssdvae.calibration import calibration_error, reliability
 from ssdvae.data.batches import Batch
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.models.base import Beliefs
+from ssdvae.models.base import FramePosterior
 
 CONFUSIONS = 20
 
@@ -21,9 +21,7 @@ class FramePredictions:
     def __init__(self) -> None:
         self._parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
 
-    def add(self, beliefs: Beliefs, batch: Batch) -> None:
-        if not beliefs.frames:
-            return
+    def add(self, beliefs: FramePosterior, batch: Batch) -> None:
         labelled = beliefs.mask & (batch.frames >= 0)
         best = beliefs.log_q[labelled].max(-1)
         confidence = best.values.double().exp()

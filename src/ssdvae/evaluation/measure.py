@@ -19,13 +19,14 @@ from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.data.reading import Reading, left_out
 from ssdvae.errors import UserError
+from ssdvae.evaluation.fitting import measuring_half
 from ssdvae.evaluation.meaning import doubts
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.evaluation.tasks import TASKS, find_tasks
 from ssdvae.evaluation.tasks.base import Task
 from ssdvae.measurements import Measurement
 from ssdvae.memory import keep_freed_memory
-from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.models.base import FramePosterior, LatentPosterior, Model, as_frame_model
 from ssdvae.progress import SILENT, Progress
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ class SplitPass:
 class Evaluation:
     """What the tasks that are measured together have in common."""
 
-    model: EventModel
+    model: Model
     corpus: Corpus
     settings: EvaluateSettings
     tasks: Sequence[Task]
@@ -56,16 +57,17 @@ class Evaluation:
         whole = self.corpus.split(self.settings.split)
         if (lost := left_out(whole, self.settings.events or None)) is not None:
             log.info(f"measures {lost}; --events 0 measures all")
-        return whole.first(self.settings.events or None)
+        return measuring_half(whole.first(self.settings.events or None), self.model, self.settings.split)
 
     @cached_property
     def split_pass(self) -> SplitPass:
         """One pass over the split for all tasks: made when the first of them asks for it."""
         observers = {task.name: task.observer(self.model) for task in self.tasks if task.observer}
 
-        def show(beliefs: Beliefs, batch: Batch) -> None:
+        def show(posterior: LatentPosterior, batch: Batch) -> None:
             for observer in observers.values():
-                observer.add(beliefs, batch)
+                if isinstance(posterior, FramePosterior):
+                    observer.add(posterior, batch)
 
         words = any(task.scores_words for task in self.tasks)
         with self.progress.task("evaluating", len(self.documents)) as advance:
@@ -76,7 +78,7 @@ class Evaluation:
 
 
 def measure(
-    model: EventModel,
+    model: Model,
     weights: str,
     corpus: Corpus,
     settings: EvaluateSettings,
@@ -113,7 +115,7 @@ def measure(
         )
         if details is not None and result.details is not None:
             write_records(details, result.details)
-    for doubt in doubts(flat(done), len(model.frames)) if model.infers_frames else ():
+    for doubt in doubts(flat(done), len(model.frames)) if as_frame_model(model) is not None else ():
         log.warning(doubt)
     return done
 
@@ -123,7 +125,7 @@ def as_trained(settings: EvaluateSettings, reading: Reading) -> EvaluateSettings
     return settings if settings.events is not None else settings.changed(events=reading.measured)
 
 
-def _possible(model: EventModel, settings: EvaluateSettings) -> list[Task]:
+def _possible(model: Model, settings: EvaluateSettings) -> list[Task]:
     """The tasks that the model can do; of one that was asked for by name and cannot be done, a warning."""
     possible = []
     for task in find_tasks(settings.task_names):

@@ -18,11 +18,12 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ssdvae.answers.next_events import foresee, head_log_probs
+from ssdvae.answers.next_events import head_log_probs
+from ssdvae.answers.search import Ahead
 from ssdvae.calibration import calibration_error, reliability
-from ssdvae.data.batches import collate, within_bounds
+from ssdvae.data.batches import Batch, collate, within_bounds
 from ssdvae.data.documents import Documents
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import LanguageModel, as_frame_model
 from ssdvae.progress import Advance, no_advance
 
 AT = (1, 5, 10)
@@ -109,13 +110,17 @@ def counts_of(documents: Documents, words: int, frames: int) -> tuple[Counts, Co
     )
 
 
+@torch.no_grad()
+def _next_frame(model: LanguageModel, read: Batch) -> Float[Tensor, "B F"] | None:
+    framed = as_frame_model(model)
+    return None if framed is None else framed.next_frame(read)
+
+
 def next_event_scores(
-    model: EventModel,
+    model: LanguageModel,
     documents: Documents,
     train: Callable[[], Documents],
     batch: int,
-    samples: int,
-    seed: int,
     advance: Advance = no_advance,
 ) -> tuple[int, dict[str, Any]]:
     """How many next events were asked for, and the figures of model and baselines."""
@@ -131,16 +136,17 @@ def next_event_scores(
         whole = collate(some, rows).to(model.device)
         for place in range(1, whole.mask.shape[1]):
             part = whole.rows(whole.mask[:, place].nonzero()[:, 0])
-            ahead = foresee(model, part.first(place), samples=samples, seed=seed)
+            read = part.first(place)
             true, before = part.tokens[:, place, 0], part.tokens[:, place - 1, 0].cpu()
             asked += len(part)
-            add("next_head", head_log_probs(model, ahead), true)
+            add("next_head", head_log_probs(model, Ahead.after(model, read)), true)
             add("next_head_frequency", heads.frequency(before), true.cpu())
             add("next_head_bigram", heads.bigram(before), true.cpu())
             known = part.frames[:, place]
             named = known >= 0
-            if ahead.log_frames is not None and bool(named.any()):
-                add("next_frame", ahead.log_frames[named].double(), known[named])
+            log_frames = _next_frame(model, read) if bool(named.any()) else None
+            if log_frames is not None:
+                add("next_frame", log_frames[named].double(), known[named])
                 add("next_frame_frequency", frames.frequency(before[named.cpu()]), known[named].cpu())
                 add("next_frame_bigram", frames.bigram(before[named.cpu()]), known[named].cpu())
         advance(len(rows))

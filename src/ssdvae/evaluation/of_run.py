@@ -14,7 +14,7 @@ from ssdvae.evaluation.meaning import commonest_of_run
 from ssdvae.evaluation.measure import flat, measure
 from ssdvae.files import atomic_write, sha256
 from ssdvae.measurements import write_scores
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.progress import SILENT, Progress
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 def evaluate_run(
     run: str | Path,
-    model: EventModel,
+    model: Model,
     corpus: Corpus,
     settings: EvaluateSettings,
     *,

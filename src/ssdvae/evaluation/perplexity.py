@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ssdvae.answers.beliefs import infer_beliefs
+from ssdvae.answers.beliefs import infer_latents
 from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch, Noise, collate, generator, within_bounds
 from ssdvae.data.corpus import Documents
-from ssdvae.measurements import READS_AHEAD
-from ssdvae.models.base import Beliefs, EventModel
+from ssdvae.measurements import CONDITIONS_ON_TARGETS
+from ssdvae.models.base import FramePosterior, LanguageModel, LatentModel, LatentPosterior, Model
 from ssdvae.progress import Advance, no_advance
 
 
@@ -30,9 +30,9 @@ class Tally:
     bound_nats: Tensor  # [S] −(bound on log p(w)) by the number of samples
     labelled: Tensor  # events whose frame is known to the evaluation
     correct: Tensor  # … and inferred
+    correct_by_reader: Tensor  # … by the reader of the exact model alone
+    correct_by_exact: Tensor  # … by its exact posterior alone
     frame_nats: Tensor  # −log q(the known frame)
-    next_frame_nats: Tensor  # −log p(the known frame | the events before), by a model that has such
-    next_frames: Tensor  # … and of how many events
     variables: Tensor  # [C] latent variables of each codebook; frames have one codebook in common
     entropy: Tensor  # [C] that of q, summed over them
     mass: Tensor  # [C, K] Σ q
@@ -49,12 +49,12 @@ class Tally:
         for name, value in sums.items():
             getattr(self, name).add_(torch.as_tensor(value).double().cpu())
 
-    def add_beliefs(self, beliefs: Beliefs, batch: Batch) -> None:
+    def add_posterior(self, posterior: LatentPosterior, batch: Batch) -> None:
         """Count what is inferred, and how surely."""
-        log_q, mask, chosen = beliefs.log_q.double(), beliefs.mask, beliefs.value
+        log_q, mask, chosen = posterior.log_q.double(), posterior.mask, posterior.value
         q = log_q.exp()
         entropy = torch.special.entr(q).sum(-1)
-        if beliefs.frames:
+        if isinstance(posterior, FramePosterior):
             labelled = mask & (batch.frames >= 0)
             known = log_q.gather(-1, batch.frames.clamp_min(0)[..., None])[..., 0]
             self.add(
@@ -62,6 +62,9 @@ class Tally:
                 correct=((chosen == batch.frames) & labelled).sum(),
                 frame_nats=-known[labelled].sum(),
             )
+            for name, part in (posterior.parts or {}).items():
+                right = (part.argmax(-1) == batch.frames) & labelled
+                self.add(**{f"correct_by_{name}": right.sum()})
             # All events share the frames: [B, M, …] → [B · M, 1, …].
             q, entropy, mask, chosen = (x.flatten(0, 1)[:, None] for x in (q, entropy, mask, chosen))
         hits = (chosen[..., None] == torch.arange(q.shape[-1], device=q.device)) & mask[..., None]
@@ -72,18 +75,12 @@ class Tally:
             chosen=hits.sum(0),
         )
 
-    def add_next_frames(self, log_p: Tensor, batch: Batch) -> None:
-        """Count how probable each known frame was before its event."""
-        labelled = batch.mask & (batch.frames >= 0)
-        known = log_p.gather(-1, batch.frames.clamp_min(0)[..., None])[..., 0]
-        self.add(next_frame_nats=-known[labelled].double().sum(), next_frames=labelled.sum())
-
     def reduced(self, reduce: Callable[[Tensor], Tensor]) -> Tally:
         """The sum over processes."""
         return Tally(**{name: reduce(value) for name, value in vars(self).items()})
 
     def scores(self, words_scored: bool) -> dict[str, Any]:
-        """``ppl`` over the words; ``ppl_official`` counts separators too, which cost nothing;
+        """``ppl`` over the words; ``ppl_with_separators`` counts separators too, which cost nothing;
 
         ``ppl_bound`` is the one to compare between models: ``ppl`` of a latent-variable model conditions on
         frames read off the very words it predicts. ``words_scored``: whether words were scored at all.
@@ -91,14 +88,14 @@ class Tally:
         by_samples = [_exp(nats / self.words) for nats in self.bound_nats]
         scores: dict[str, Any] = {
             "ppl": _exp(self.nats / self.words) if words_scored else None,
-            "ppl_official": _exp(self.nats / (self.words + self.separators)) if words_scored else None,
+            "ppl_with_separators": _exp(self.nats / (self.words + self.separators)) if words_scored else None,
             "ppl_bound": by_samples[-1] if by_samples else None,
             "ppl_bound_by_samples": {str(s + 1): by_samples[s] for s in _shown(len(by_samples))} or None,
             "frame_accuracy": (self.correct / self.labelled).item() if self.labelled else None,
             # How surely the known frame was missed: exp of the mean of −log q.
             "frame_ppl": _exp(self.frame_nats / self.labelled) if self.labelled else None,
-            # Of the next event, before any of its words is read.
-            "next_frame_nats": (self.next_frame_nats / self.next_frames).item() if self.next_frames else None,
+            "frame_accuracy_reader": self._share(self.correct_by_reader),
+            "frame_accuracy_exact": self._share(self.correct_by_exact),
         }
         return {
             **scores,
@@ -106,6 +103,10 @@ class Tally:
             "words": int(self.words),
             "documents": int(self.documents),
         }
+
+    def _share(self, correct: Tensor) -> float | None:
+        """Return the accuracy of a part of the posterior; None for a model without parts."""
+        return (correct / self.labelled).item() if self.correct_by_exact else None
 
     def _latent_use(self) -> dict[str, Any]:
         """How much the latent variables say, in nats for each: a collapsed one says nothing.
@@ -142,13 +143,13 @@ def _exp(nats: Tensor) -> float:
 
 @torch.no_grad()
 def evaluate(
-    model: EventModel,
+    model: Model,
     documents: Documents,
     settings: EvaluateSettings,
     *,
     words: bool = True,
     bounded: bool = True,
-    observe: Callable[[Beliefs, Batch], None] = lambda beliefs, batch: None,
+    observe: Callable[[LatentPosterior, Batch], None] = lambda posterior, batch: None,
     process: int = 0,
     processes: int = 1,
     reduce: Callable[[Tensor], Tensor] = lambda tally: tally,
@@ -160,9 +161,9 @@ def evaluate(
     """
     training = model.training
     model.eval()
-    words_scored = words and model.decoder is not None
-    samples = settings.bound_samples if bounded and words_scored and model.has_bound else 0
-    total = Tally.empty(samples, *model.latent_shape)
+    scoring = model if words and isinstance(model, LanguageModel) else None
+    samples = settings.bound_samples if bounded and scoring is not None and scoring.has_elbo else 0
+    total = Tally.empty(samples, *(model.latent_shape if isinstance(model, LatentModel) else (0, 0)))
     for number, rows in enumerate(within_bounds(documents.lengths, settings.eval_batch)):
         if number % processes != process:
             continue
@@ -171,18 +172,16 @@ def evaluate(
         noise = Noise(generator(settings.eval_seed, "evaluate", number), len(batch))
         events = int(batch.mask.sum())
         total.add(documents=len(batch), words=batch.tokens.shape[-1] * events, separators=events - len(batch))
-        if words_scored:
-            total.add(nats=-model.word_log_probs(batch, noise).double().sum())
-        if samples:
-            # A model without latent variables has one row, which holds for any number of samples.
-            total.add(bound_nats=-model.bounds(batch, samples, noise).double().sum(1).expand(samples))
-        if (beliefs := infer_beliefs(model, batch)) is not None:
-            beliefs.check_finite()
-            total.add_beliefs(beliefs, batch)
-            observe(beliefs, batch)
-        if (log_p := model.next_frame_log_probs(batch)) is not None:
-            total.add_next_frames(log_p, batch)
+        if scoring is not None:
+            total.add(nats=-scoring.word_log_probs(batch, noise).double().sum())
+            if samples:
+                # A model without latent variables has one row, which holds for any number of samples.
+                total.add(bound_nats=-scoring.bounds(batch, samples, noise).double().sum(1).expand(samples))
+        if (posterior := infer_latents(model, batch)) is not None:
+            posterior.check_finite()
+            total.add_posterior(posterior, batch)
+            observe(posterior, batch)
         advance(len(batch))
     model.train(training)
-    scores = total.reduced(reduce).scores(words_scored)
-    return {**scores, READS_AHEAD: int(model.reads_ahead) if words_scored else None}
+    scores = total.reduced(reduce).scores(scoring is not None)
+    return {**scores, CONDITIONS_ON_TARGETS: None if scoring is None else int(scoring.conditions_on_targets)}

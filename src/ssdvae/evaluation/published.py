@@ -27,7 +27,7 @@ class PublishedFigure:
         """Whether a run with these settings is meant to give this figure."""
         values = settings.values()
         # SSDVAE may have had a vector of the document, but no language model had any.
-        vectors = (values.get("document_vector"), values.get("past_vector"))
+        vectors = (values.get("document_vector"), values.get("context_vector"))
         added = settings.model != "ssdvae" and any(vectors)
         return (
             not added

@@ -25,7 +25,7 @@ from ssdvae.data.batches import collate
 from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.events import Document, Event
 from ssdvae.evaluation.tasks.base import Result
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.storyworld.world import World
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ LEARNED_FROM = 20_000
 
 
 def measure_scripts(
-    model: EventModel, corpus: Corpus, documents: Documents, settings: EvaluateSettings
+    model: Model, corpus: Corpus, documents: Documents, settings: EvaluateSettings
 ) -> Result | None:
     """None if there is no document with a second event and all its frames."""
     labelled = [
@@ -71,7 +71,7 @@ def as_documents(corpus: Corpus, documents: Documents) -> Iterator[Document]:
 
 
 def generate_as_asked(
-    model: EventModel, documents: Documents, real: Sequence[Document], settings: EvaluateSettings
+    model: Model, documents: Documents, real: Sequence[Document], settings: EvaluateSettings
 ) -> Iterator[Document]:
     """A script for each document: its first event, then generated ones, each with the frame asked for."""
     model.eval()

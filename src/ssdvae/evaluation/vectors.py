@@ -12,11 +12,11 @@ from ssdvae.data.events import Words
 from ssdvae.evaluation.choices import Reader
 from ssdvae.evaluation.options import Array
 from ssdvae.models import vectors
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 
 
 @torch.no_grad()
-def event_vectors(model: EventModel, reader: Reader, events: Sequence[Words], batch: int) -> Array:
+def event_vectors(model: Model, reader: Reader, events: Sequence[Words], batch: int) -> Array:
     """That which ``encode`` gives."""
     ids = torch.tensor([reader.ids(event) for event in events])[:, None]
     parts = []

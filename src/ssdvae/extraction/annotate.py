@@ -12,7 +12,6 @@ from typing import Any, Protocol
 from ssdvae.config import AnnotateSettings
 from ssdvae.data.events import Document, Event, document_from_record, event_from_record
 from ssdvae.data.readers import Skipped
-from ssdvae.data.relations import read_relations
 from ssdvae.data.stream import Found, document_files, found_document, one_by_one, stream
 from ssdvae.errors import DataError, Malformed, UserError, not_installed
 from ssdvae.extraction.lexicon import Guess, read_lexicon
@@ -113,7 +112,6 @@ def load_annotator(
     *,
     save: Path | None = None,
     candidates: Path | None = None,
-    relations: Path | None = None,
     running_text: Path | None = None,
 ) -> Annotator:
     """The annotator that goes with a name.
@@ -121,8 +119,8 @@ def load_annotator(
     ``framenet``, ``framenet17``, ``framenet15`` or a folder of FrameNet: learns from its examples;
     ``events.jsonl``: learns from events with frames; ``verbs.csv``, ``verbs.json``: a lexicon;
     a folder that ``save`` made: what was learned; ``frame-semantic-transformer``: that parser.
-    ``candidates`` (a lexicon), ``relations`` (a list in JSON) and ``running_text`` (events with frames, whose
-    senses are as common as in texts) go with events to learn from.
+    ``candidates`` (a lexicon) and ``running_text`` (events with frames, whose senses are as common as in
+    texts) go with events to learn from.
     """
     from ssdvae.extraction import framenet
     from ssdvae.extraction.classifier import FrameClassifier
@@ -132,10 +130,8 @@ def load_annotator(
     learns = framenet.is_framenet(frames) or name.endswith((".jsonl", ".ndjson"))
     if save is not None and not learns:
         raise UserError(f"--save keeps what was learned, and {frames} is not learned from")
-    if (candidates or relations or running_text) and not name.endswith((".jsonl", ".ndjson")):
-        raise UserError(
-            "--candidates, --relations and --running-text go with a file of events to learn from (.jsonl)"
-        )
+    if (candidates or running_text) and not name.endswith((".jsonl", ".ndjson")):
+        raise UserError("--candidates and --running-text go with a file of events to learn from (.jsonl)")
     if frames == TRANSFORMER:
         return Transformer()
     if framenet.is_framenet(frames):
@@ -156,8 +152,7 @@ def load_annotator(
                 )
             return read_lexicon(path)
         extra = read_lexicon(candidates).frames if candidates else None
-        known = read_relations(relations) if relations else []
-        classifier = FrameClassifier.fit(read_events(path), extra, known)
+        classifier = FrameClassifier.fit(read_events(path), extra)
         if running_text:
             classifier = classifier.adapt(read_events(running_text))
     if save is not None:

@@ -28,7 +28,6 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from ssdvae.data.events import SLOTS, Document, Event
-from ssdvae.data.relations import Relation, read_relations
 from ssdvae.errors import DataError, UserError
 from ssdvae.extraction.lexicon import Guess, Lexicon, entry, most_probable
 from ssdvae.files import atomic_write
@@ -62,12 +61,10 @@ def places(frame: str, names: Iterable[str]) -> list[int]:
 
 
 class FrameClassifier:
-    """A lexicon, weights, and the relations between the frames, which are kept for whoever needs them."""
+    """A lexicon and weights."""
 
-    def __init__(
-        self, lexicon: Lexicon, weights: NDArray[np.float32], relations: Sequence[Relation] = ()
-    ) -> None:
-        self.lexicon, self.weights, self.relations = lexicon, weights, list(relations)
+    def __init__(self, lexicon: Lexicon, weights: NDArray[np.float32]) -> None:
+        self.lexicon, self.weights = lexicon, weights
 
     def probabilities(self, event: Event) -> dict[str, float]:
         """Of each frame that the verb can evoke; none for an unknown verb."""
@@ -90,7 +87,6 @@ class FrameClassifier:
         cls,
         events: Iterable[Event],
         candidates: Mapping[str, Iterable[str]] | None = None,
-        relations: Sequence[Relation] = (),
     ) -> FrameClassifier:
         """Learn from events with frames; ``candidates`` adds frames of verbs that were not seen with them."""
         examples = _with_frames(events)
@@ -98,21 +94,20 @@ class FrameClassifier:
         for verb, frames in (candidates or {}).items():
             known[entry(verb)] = {**known.get(entry(verb), {}), **dict.fromkeys(frames, 0)}
         lexicon = _counted(Lexicon(known), examples)
-        return cls(lexicon, _fit(examples, lexicon, np.zeros(SIZE, np.float32)), relations)
+        return cls(lexicon, _fit(examples, lexicon, np.zeros(SIZE, np.float32)))
 
     def adapt(self, events: Iterable[Event]) -> FrameClassifier:
         """The same classifier after some running text with frames, whose senses are as common as in texts."""
         examples = _with_frames(events)
         lexicon = _counted(self.lexicon, examples)
-        return FrameClassifier(lexicon, _fit(examples, lexicon, self.weights), self.relations)
+        return FrameClassifier(lexicon, _fit(examples, lexicon, self.weights))
 
     def save(self, folder: Path) -> None:
         """A folder of JSON and safetensors."""
         folder.mkdir(parents=True, exist_ok=True)
-        config = {"kind": KIND, "size": SIZE, "verbs": len(self.lexicon), "relations": len(self.relations)}
+        config = {"kind": KIND, "size": SIZE, "verbs": len(self.lexicon)}
         files: dict[str, Any] = {
             "lexicon.json": {"frames": self.lexicon.frames, "forms": self.lexicon.forms},
-            "relations.json": self.relations,
             "config.json": config,
         }
         with atomic_write(folder / "model.safetensors") as path:
@@ -131,14 +126,13 @@ class FrameClassifier:
                 folder / "config.json", None, f"{config.get('kind')!r}", f"a {KIND} of this version"
             )
         lexicon = read_json(folder / "lexicon.json", dict, "a lexicon")
-        relations = read_relations(folder / "relations.json")
         path = folder / "model.safetensors"
         try:
             weights = load_file(path)["weights"]
             known = Lexicon(lexicon["frames"], lexicon["forms"])
         except (SafetensorError, OSError, KeyError, AttributeError, TypeError, ValueError) as error:
             raise DataError(path, None, str(error), f"the weights of a {KIND}") from error
-        return cls(known, weights, relations)
+        return cls(known, weights)
 
 
 def _with_frames(events: Iterable[Event]) -> list[Event]:

@@ -1,4 +1,4 @@
-"""FrameNet through NLTK's reader: the frames of each verb, annotated examples, relations between frames."""
+"""FrameNet through NLTK's reader: the frames of each verb, annotated examples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.data.events import Event
-from ssdvae.data.relations import Relation
 from ssdvae.errors import UserError, not_installed
 from ssdvae.extraction.classifier import FrameClassifier
 from ssdvae.extraction.lexicon import entry
@@ -68,14 +67,6 @@ def verbs(framenet: Any) -> Iterator[tuple[str, str, Any]]:
                 yield entry(unit.name.rpartition(".")[0]), frame.name, unit
 
 
-def relations(framenet: Any) -> list[Relation]:
-    """All relations between frames."""
-    return [
-        {"relation": r.type.name, "sub": r.subFrameName, "sup": r.superFrameName}
-        for r in framenet.frame_relations()
-    ]
-
-
 def train(name: str) -> FrameClassifier:
     """A classifier that has learned from the annotated examples of a release, and from its full texts."""
     framenet = open_framenet(name)
@@ -89,7 +80,7 @@ def train(name: str) -> FrameClassifier:
                 events.append(event)
     if not events:
         raise UserError(f"{name} has no annotated examples of verbs\nis the folder lu/ of the release there?")
-    classifier = FrameClassifier.fit(events, candidates, relations(framenet))
+    classifier = FrameClassifier.fit(events, candidates)
     texts = list(full_texts(framenet))
     return classifier.adapt(texts) if texts else classifier
 

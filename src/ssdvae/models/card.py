@@ -9,10 +9,9 @@ from huggingface_hub import ModelCard
 
 from ssdvae import __version__
 from ssdvae.config import SLOTS, ModelSettings, Slots
-from ssdvae.config.recipes import departures
 from ssdvae.data.reading import Reading
 from ssdvae.markdown import markdown_table
-from ssdvae.measurements import READS_AHEAD
+from ssdvae.measurements import CONDITIONS_ON_TARGETS
 
 PAPER = "https://arxiv.org/abs/2010.04361"
 
@@ -34,7 +33,6 @@ tags: [events, scripts, frames]{licence}
 
 A `{model}` over documents of events, each of the slots {slots}.
 It knows {words:,} words and {frames:,} frames. {reading}
-{recipe}
 Made with ssdvae {version}, an implementation of "Event Representation with Sequential, Semi-Supervised
 Discrete Variables" ([Rezaee and Ferraro, NAACL 2021]({paper})).
 
@@ -49,7 +47,7 @@ model = ssdvae.load("path/to/this/folder")
 ## Validation
 
 {scores}
-{reads_ahead}
+{conditions_on_targets}
 ## Settings
 
 {settings}
@@ -87,14 +85,15 @@ def model_card(
             words=words,
             frames=frames,
             slots=", ".join(slots),
-            recipe=_recipe(config),
             reading="" if reading is None else reading.sentence,
             version=__version__,
             paper=PAPER,
             about=story.about.strip() + "\n",
             made=f"## How it was made\n\n{story.made.strip()}\n" if story.made else "",
             scores=story.figures or (_table(_marked(scores)) if scores else "Not measured."),
-            reads_ahead=_reads_ahead(config) if scores and scores.get(READS_AHEAD) else "",
+            conditions_on_targets=_conditions_on_targets(config)
+            if scores and scores.get(CONDITIONS_ON_TARGETS)
+            else "",
             settings=_table(config.to_publish()),
         )
     )
@@ -102,14 +101,16 @@ def model_card(
 
 def _marked(scores: dict[str, Any]) -> dict[str, Any]:
     """With † beside what was predicted by a model that had read it."""
-    told = {name: value for name, value in scores.items() if name != READS_AHEAD}
-    if not scores.get(READS_AHEAD):
+    told = {name: value for name, value in scores.items() if name != CONDITIONS_ON_TARGETS}
+    if not scores.get(CONDITIONS_ON_TARGETS):
         return told
-    return {name: f"{told[name]} †" if name in ("ppl", "ppl_official") else told[name] for name in told}
+    return {
+        name: f"{told[name]} †" if name in ("ppl", "ppl_with_separators") else told[name] for name in told
+    }
 
 
-def _reads_ahead(config: ModelSettings) -> str:
-    if config.values().get("document_vector"):
+def _conditions_on_targets(config: ModelSettings) -> str:
+    if config.values().get("document_vector") or config.values().get("variant") == "code":
         return (
             "\n† Its document vector has read the very words that are predicted. Such a perplexity compares "
             "with that of\nno other model, and there is no bound.\n"
@@ -118,15 +119,6 @@ def _reads_ahead(config: ModelSettings) -> str:
         "\n† It conditions on latent variables that are inferred from the very words it predicts. To compare "
         "models with\nand without them, use `ppl_bound` of `ssdvae evaluate`.\n"
     )
-
-
-def _recipe(config: ModelSettings) -> str:
-    """Which recipe the model was made by, and what was done otherwise."""
-    if config.recipe is None:
-        return "It is from before there were recipes: its settings, below, were chosen one by one."
-    changed = departures(config.recipe, config.model, type(config)().values(), config.values())
-    but = ", ".join(f"`{name}: {value}`" for name, value in changed.items())
-    return f"It was made by the recipe `{config.recipe}`{f', but for {but}' if but else ''}."
 
 
 def _table(values: dict[str, Any]) -> str:

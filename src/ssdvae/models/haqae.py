@@ -4,26 +4,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
 from ssdvae.config import SLOTS, HAQAESettings, Slots
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.attention import attend
-from ssdvae.models.base import Beliefs, EventModel, Loss
-from ssdvae.models.decoder import GuidedDecoder
-from ssdvae.models.flops import attention_flops, linear_flops
-from ssdvae.models.latent import Sampler, weight_scale
-from ssdvae.models.plan import Plan, PlanRequest
-from ssdvae.models.quantize import Quantized, quantize
-from ssdvae.models.recurrent import Bidirectional, per_word
+from ssdvae.models.base import LanguageModel, LatentModel, LatentPosterior, LatentQuery, Latents, Loss
+from ssdvae.models.layers import PaddedGRU, attend, per_word
+from ssdvae.models.losses import weight_scale
+from ssdvae.models.ssdvae import FrameAttentionDecoder
 
 MEMORY, DEAD = 0.99, 0.05
-"""Over how many steps the use of a code is averaged, and the share of its due below which it is dead."""
+"""The decay of the running mean of a code's use, and the share of its due below which it is dead."""
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """A query q, the nearest code e of a codebook, and its number (van den Oord et al., 2017)."""
+
+    query: Float[Tensor, "B d"]
+    nearest: Float[Tensor, "B d"]
+    code: Int[Tensor, " B"]
+
+    @property
+    def vector(self) -> Float[Tensor, "B d"]:
+        """e, with the gradient of q: straight through the choice, which has none."""
+        return self.query + (self.nearest - self.query).detach()
+
+    def codebook_loss(self) -> Float[Tensor, " B"]:
+        """‖sg(q) − e‖²: moves the code towards the query."""
+        return (self.query.detach() - self.nearest).square().sum(-1)
+
+    def commit_loss(self, query: Float[Tensor, "B d"] | None = None) -> Float[Tensor, " B"]:
+        """‖q − sg(e)‖²: keeps the query near its code; or another query near the same code."""
+        return ((self.query if query is None else query) - self.nearest.detach()).square().sum(-1)
+
+
+def quantize(query: Float[Tensor, "B d"], codebook: Float[Tensor, "K d"]) -> Quantized:
+    """Return the code at the smallest distance ‖q − e_k‖ for each query."""
+    # ‖q − e‖² without its part ‖q‖², which is the same for all codes.
+    distance = codebook.square().sum(-1) - 2 * query @ codebook.T
+    code = distance.argmin(-1)
+    return Quantized(query, codebook[code], code)
 
 
 class Query(nn.Module):
@@ -44,12 +71,8 @@ class Query(nn.Module):
         query: Tensor = self.project(context[:, 0])
         return query
 
-    def flops(self, documents: int, words: int) -> int:
-        reading = attention_flops(1, words, self.project.in_features)
-        return documents * (linear_flops(self.bilinear, 1) + reading + linear_flops(self.project, 1))
 
-
-class HAQAE(EventModel):
+class HAQAE(LanguageModel, LatentModel):
     """Each latent variable is the code nearest to a query that its parent's code asks of the words.
 
     ``structure``: a chain, or a binary tree in the order of a heap (node i has the parent (i − 1) // 2).
@@ -63,14 +86,16 @@ class HAQAE(EventModel):
     ) -> None:
         super().__init__(config, vocabulary, frames, slots)
         hidden, width = 2 * config.hidden, config.code_width
-        self.encoder = Bidirectional(self.reader.width, config.hidden, config.layers)
+        self.encoder = PaddedGRU(self.word_reader.width, config.hidden, config.layers)
         self.root = nn.Parameter(0.1 * torch.randn(width))
         self.queries = nn.ModuleList(Query(hidden, width) for _ in range(config.latents))
         # Close to zero, like the first queries: far-away codes would never be chosen, but for a few.
         first = (2 * torch.rand(config.latents, config.codes, width) - 1) / config.codes
         self.codebooks = nn.Parameter(first)
         self.widen = nn.Linear(width, config.hidden)
-        self.decoder = GuidedDecoder(config, self.reader)
+        self.decoder = FrameAttentionDecoder(
+            self.word_reader, config.hidden, config.layers, config.attention, config.tied
+        )
         self.use: Tensor
         self.register_buffer("use", torch.ones(config.latents, config.codes))
 
@@ -79,19 +104,18 @@ class HAQAE(EventModel):
         return self.config.latents, self.config.codes
 
     def parent(self, variable: int) -> int:
-        """The variable above; −1 above the root."""
+        """Return the parent of a variable; −1 for the root."""
         return variable - 1 if self.config.structure == "chain" else (variable + 1) // 2 - 1
 
-    def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
-        """Cross-entropy + codebook loss + 0.25 · commit loss + 0.15 · commit loss of the parents.
+    def forward(self, batch: Batch, noise: Noise) -> Loss:
+        """Return cross-entropy + codebook loss + 0.25 · commit loss + 0.15 · commit loss of the parents.
 
         The last is that of each query asked again of a constant H, so that it reaches the parents alone.
         """
-        inputs = self.reader(batch.tokens)
-        hidden = self.encoder(inputs, batch.mask)
+        hidden = self.encoder.at_words(self.word_reader(batch.tokens), batch.mask)
         words = per_word(batch.mask, hidden)
-        latents = self._latents(hidden, words)
-        reconstruction = self.log_probs(batch, self._plan(vectors(latents)), inputs, noise).sum((1, 2))
+        latents = self._quantized(hidden, words)
+        reconstruction = self.log_probs(batch, self._widened(vectors(latents))).sum((1, 2))
         again = [self._ask(i, hidden.detach(), words, latents) for i in range(len(latents))]
         terms = {
             "codebook": sum_of(latent.codebook_loss() for latent in latents),
@@ -105,39 +129,34 @@ class HAQAE(EventModel):
             + self.config.commit_weight * terms["commit"]
             + self.config.parent_commit_weight * terms["parent_commit"]
         )
-        scale = weight_scale(self.config, batch.words)
+        scale = weight_scale(self.config.normalize, batch.words)
         codes = torch.stack([latent.code for latent in latents])
         return Loss(scale * extra - reconstruction, {"reconstruction": reconstruction, **terms}, codes)
 
-    def flops(self, documents: int, events: int, chains: int = 1) -> int:
-        latents, codes, width = self.codebooks.shape
-        words = len(self.slots) * events
-        asked = sum(query.flops(documents, words) for query in self.queries if isinstance(query, Query))
-        return (
-            self.encoder.flops(documents, events, len(self.slots))
-            + asked
-            + documents * latents * (2 * codes * width + linear_flops(self.widen, 1))
-            + self.word_decoder.flops(documents, events, latents)
-        )
+    @property
+    def conditions_on_targets(self) -> bool:
+        return True
 
-    def plan(self, request: PlanRequest) -> Plan:
-        """Always the same number of variables: they stand for the document, not for its events."""
-        return self._plan(vectors(self._read(request.read)))
+    def latents(self, query: LatentQuery) -> Latents:
+        """Return one vector per codebook: the variables stand for the document, not for its events.
 
-    def plan_from_prior(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
-        even = self.root.new_zeros(size, self.config.codes)
-        codes = torch.stack([sampler(even, noise).to(book) @ book for book in self.codebooks], dim=1)
-        return self._plan(codes)
+        Where nothing is read, codes are drawn from the uniform prior.
+        """
+        if query.read.mask.shape[1]:
+            return self._widened(vectors(self._read(query.read)))
+        uniform = self.root.new_zeros(len(query.read), self.config.codes)
+        drawn = [query.sampler(uniform, query.noise).to(book) @ book for book in self.codebooks]
+        return self._widened(torch.stack(drawn, dim=1))
 
     def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
-        """log p(w | z) + log p(z) − log q(z | w), with a uniform prior over codes and log q = 0."""
-        words = self.log_probs(batch, self._plan(vectors(self._read(batch)))).sum((1, 2))
+        """Return log p(w | z) + log p(z) − log q(z | w), with a uniform prior over codes and log q = 0."""
+        words = self.log_probs(batch, self._widened(vectors(self._read(batch)))).sum((1, 2))
         return (words - self.config.latents * math.log(self.config.codes))[None]
 
-    def infer(self, batch: Batch) -> Beliefs:
+    def posterior(self, batch: Batch) -> LatentPosterior:
         codes = torch.stack([latent.code for latent in self._read(batch)], dim=1)
         chosen = functional.one_hot(codes, self.config.codes).to(self.root.dtype)
-        return Beliefs(chosen.log(), torch.ones_like(codes, dtype=torch.bool), frames=False)
+        return LatentPosterior(chosen.log(), torch.ones_like(codes, dtype=torch.bool))
 
     @torch.no_grad()
     def after_step(self, loss: Loss, reduce: Callable[[Tensor], Tensor], generator: torch.Generator) -> None:
@@ -167,10 +186,10 @@ class HAQAE(EventModel):
             use[dead] = use[donor]
 
     def _read(self, batch: Batch) -> list[Quantized]:
-        hidden = self.encoder(self.reader(batch.tokens), batch.mask)
-        return self._latents(hidden, per_word(batch.mask, hidden))
+        hidden = self.encoder.at_words(self.word_reader(batch.tokens), batch.mask)
+        return self._quantized(hidden, per_word(batch.mask, hidden))
 
-    def _latents(self, hidden: Float[Tensor, "B T h"], words: Bool[Tensor, "B T"]) -> list[Quantized]:
+    def _quantized(self, hidden: Float[Tensor, "B T h"], words: Bool[Tensor, "B T"]) -> list[Quantized]:
         latents: list[Quantized] = []
         for i, codebook in enumerate(self.codebooks):
             latents.append(quantize(self._ask(i, hidden, words, latents), codebook))
@@ -184,8 +203,8 @@ class HAQAE(EventModel):
         query: Tensor = self.queries[i](hidden, words, parent)
         return query
 
-    def _plan(self, codes: Float[Tensor, "B N d"]) -> Plan:
-        return Plan(self.widen(codes), torch.ones(codes.shape[:2], dtype=torch.bool, device=codes.device))
+    def _widened(self, codes: Float[Tensor, "B N d"]) -> Latents:
+        return Latents(self.widen(codes), torch.ones(codes.shape[:2], dtype=torch.bool, device=codes.device))
 
 
 def vectors(latents: list[Quantized]) -> Float[Tensor, "B N d"]:

@@ -12,14 +12,14 @@ import torch
 from ssdvae.data.batches import EVENTS, Batch
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import Document, folded
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 
 SPLIT = 200
 """Documents that are numbered at once."""
 
 
 def to_batch(
-    model: EventModel,
+    model: Model,
     documents: Sequence[Document],
     lowercase: bool | None = None,
     observe_frames: bool = False,
@@ -45,7 +45,7 @@ def to_batch(
     return Batch(tokens, frames, observed, mask).to(model.device)
 
 
-def to_numbers(model: EventModel, documents: Iterable[Document]) -> Documents:
+def to_numbers(model: Model, documents: Iterable[Document]) -> Documents:
     """The same as a split of a corpus has them; documents without events are left out."""
     parts = []
     for group in groups((document for document in documents if document.events), SPLIT):

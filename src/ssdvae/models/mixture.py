@@ -1,4 +1,4 @@
-"""The mixture over frames at the head of an event, without parameters.
+"""The sums over frames of the exact model, without parameters.
 
 Before an event there is a state h, and from it p(f | h) and a language model's p_0(v | h). A frame reweighs
 the heads v:
@@ -28,9 +28,9 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Support:
-    """a_fv: the candidates of each head with their weights, and what all others have.
+    """a_fv: the candidates of each head with their weights, and the weight of all others.
 
-    The unknown word stands for many heads and has every frame for a candidate: its row of the table is empty.
+    The unknown word stands for many heads: every frame is its candidate, and its row of the table is empty.
     """
 
     table: Int[Tensor, "V D"]  # candidate frames of each word, from the left; −1 where there are no more
@@ -41,7 +41,7 @@ class Support:
 
     @cached_property
     def pairs(self) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"], Float[Tensor, " P"]]:
-        """All words and candidates, ordered by frame, and exp(b) − κ of each."""
+        """All pairs of a word and a candidate, ordered by frame, and exp(b) − κ of each."""
         words, places = (self.table >= 0).nonzero(as_tuple=True)
         every = torch.arange(len(self.others), device=self.table.device)
         frames = torch.cat([self.table[words, places], every])
@@ -52,32 +52,32 @@ class Support:
 
     @cached_property
     def words(self) -> Int[Tensor, " U"]:
-        """Those that have candidates."""
+        """The words that have candidates."""
         words: Tensor = torch.unique(self.pairs[0])
         return words
 
     def reach(self, p0: Float[Tensor, "N U"]) -> Float[Tensor, "N F"]:
-        """ρ, from the probabilities of ``words``."""
+        """Return ρ from the probabilities of ``words``."""
         words, frames, extra = self.pairs
         rows = torch.searchsorted(self.words, words)
         first = torch.searchsorted(frames, torch.arange(len(self.others), device=frames.device))
-        # A sum of rows for each frame: what bags of embeddings are.
+        # A weighted sum of rows for each frame is a bag of embeddings.
         sums = functional.embedding_bag(
             rows, p0.T.contiguous(), first, mode="sum", per_sample_weights=extra.to(p0.dtype)
         )
         return (self.others[:, None] + sums).clamp_min(torch.finfo(p0.dtype).tiny).T
 
     def of(self, heads: Int[Tensor, " N"]) -> Float[Tensor, "N F"]:
-        """a_fv of one head each."""
+        """Return a_fv of one head each."""
         frames, count = self.table[heads], len(self.others)
-        # What stands beside the candidates goes to a column of its own, and is left out.
+        # Empty places of the table go to an extra column, which is cut off.
         index = frames.where(frames >= 0, count)
         row = functional.pad(self.others, (0, 1)).expand(len(heads), -1)
         known = row.scatter(1, index, self.weights[heads])[:, :count]
         return torch.where((heads == self.unknown)[:, None], self.unknown_weights, known)
 
     def over_words(self, weights: Float[Tensor, "N F"]) -> Float[Tensor, "N V"]:
-        """Σ_f weights_f a_fv of every word v."""
+        """Return Σ_f weights_f a_fv of every word v."""
         found = self.table.clamp_min(0)
         extra = (self.weights - self.others[found]) * (self.table >= 0)
         sums = (weights @ self.others)[:, None] + (weights[:, found] * extra).sum(-1)
@@ -87,37 +87,37 @@ class Support:
 
 @dataclass(frozen=True)
 class EventScores:
-    """Some events by each frame that they could have."""
+    """Log-probabilities of N events under each frame that they could have."""
 
     log_frames: Float[Tensor, "N F"]  # log p(f | h)
     heads: Float[Tensor, "N F"]  # log p(f, v | h)
-    arguments: Float[Tensor, "N #F A"]  # log p(a_s | f, h, v, a_<s); one for all frames that they do not know
+    arguments: Float[Tensor, "N F A"]  # log p(a_s | f, h, v, a_<s)
+
+    @property
+    def joint(self) -> Float[Tensor, "N F"]:
+        """log p(f, v, a | h)"""
+        return self.heads + self.arguments.sum(-1)
 
     def marginal(self) -> Float[Tensor, " N"]:
-        """log p(v, a | h)"""
-        if self.arguments.shape[1] == 1:  # outside the sum, where they weigh the same in all events
-            return self.heads.logsumexp(-1) + self.arguments.sum((1, 2))
-        return (self.heads + self.arguments.sum(-1)).logsumexp(-1)
+        """Return log p(v, a | h)."""
+        return self.joint.logsumexp(-1)
 
     def posterior(self) -> Float[Tensor, "N F"]:
-        """log r(f | h, v, a), or log r(f | h, v) where arguments do not know the frame."""
-        known = self.arguments.shape[1] > 1
-        return (self.heads + self.arguments.sum(-1) if known else self.heads).log_softmax(-1)
+        """Return log r(f | h, v, a)."""
+        return self.joint.log_softmax(-1)
 
     def words(self, given: Int[Tensor, " N"]) -> Float[Tensor, "N S"]:
-        """log p of each word after those before it; and given the frame, where that is not −1."""
-        arguments = self.arguments.expand(*self.heads.shape, -1)
-        so_far = torch.cat([self.heads[..., None], arguments], dim=-1).cumsum(-1)
+        """Return log p of each word after those before it, and given the frame where that is not −1."""
+        so_far = torch.cat([self.heads[..., None], self.arguments], dim=-1).cumsum(-1)
         index = given.clamp_min(0)[:, None]
-        one = so_far.gather(1, index[..., None].expand(-1, -1, so_far.shape[-1]))[
-            :, 0
-        ] - self.log_frames.gather(1, index)
+        of_frame = so_far.gather(1, index[..., None].expand(-1, -1, so_far.shape[-1]))[:, 0]
+        one = of_frame - self.log_frames.gather(1, index)
         log_p = one.where((given >= 0)[:, None], so_far.logsumexp(1))
         return log_p.diff(dim=-1, prepend=torch.zeros_like(log_p[:, :1]))
 
 
 UNSEEN = 0.5
-"""How often a head and a frame count as seen together that only a lexicon knows."""
+"""The count of a pair of head and frame that only a lexicon has."""
 
 
 def candidates(
@@ -127,12 +127,12 @@ def candidates(
     most: int,
     lexicon: Int[Tensor, "P 2"] | None = None,
 ) -> tuple[Int[Tensor, "V D"], Float[Tensor, "V D"]]:
-    """The most frequent frames of each head, from the left, and how often they were seen together.
+    """Return the most frequent frames of each head, from the left, and the count of each pair.
 
-    Those of a lexicon that were never seen come last.
+    Pairs that only the lexicon has come last.
     """
     listed = torch.empty(0, 2, dtype=torch.long) if lexicon is None else lexicon
-    # A number for each pair: finding the different columns of a matrix takes 200 bytes for each.
+    # One number per pair: torch.unique over columns takes 200 bytes per pair.
     width = 1 + int(torch.cat([frames, listed[:, 1]]).max()) if len(frames) + len(listed) else 1
     numbers = torch.cat([heads * width + frames, torch.unique(listed[:, 0] * width + listed[:, 1])])
     different, index = torch.unique(numbers, return_inverse=True)
@@ -141,7 +141,7 @@ def candidates(
     order = counts.argsort(descending=True, stable=True)
     order = order[pairs[0, order].argsort(stable=True)]
     (head, frame), count = pairs[:, order], counts[order]
-    # The place of a frame among those of its head.
+    # The rank of a frame among those of its head.
     place = torch.arange(len(head)) - torch.searchsorted(head, head)
     kept = place < most
     table, together = torch.full((words, most), -1), torch.zeros(words, most)

@@ -10,18 +10,15 @@ from torch import Tensor, nn
 from ssdvae.config import SLOTS, RNNLMRoleSettings, RNNLMSettings, Slots
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.base import EventModel, Loss
-from ssdvae.models.contrast import with_contrast
-from ssdvae.models.decoder import Decoder
-from ssdvae.models.document import DocumentVector
-from ssdvae.models.plan import Plan, PlanRequest
-from ssdvae.models.recurrent import Bidirectional, per_word
+from ssdvae.models.base import LanguageModel, LatentQuery, Latents, Loss, most_likely
+from ssdvae.models.decoders import GRUDecoder
+from ssdvae.models.layers import DocumentVector, PaddedGRU, per_word
 
 
-class RNNLM(EventModel):
-    """p(w) = Π_t p(w_t | w_<t) by a left-to-right GRU. No frames: the likelihood is exact.
+class RNNLM(LanguageModel):
+    """p(w) = Π_t p(w_t | w_<t) by a left-to-right GRU, without frames: the likelihood is exact.
 
-    But with a vector of the whole document, which an encoder of its own reads as that of SSDVAE would.
+    Not so with a document vector, which an encoder of its own computes as that of SSDVAE would.
     """
 
     config: RNNLMSettings | RNNLMRoleSettings
@@ -34,35 +31,34 @@ class RNNLM(EventModel):
         slots: Slots = SLOTS,
     ) -> None:
         super().__init__(config, vocabulary, frames, slots)
-        self.decoder = Decoder(config, self.reader, past=config.past_vector, dropout=config.state_dropout)
+        self.decoder = GRUDecoder(
+            self.word_reader, config.hidden, config.layers, config.tied, config.context_vector
+        )
         self.document: _DocumentReader | None = None
         if config.document_vector:
-            self.document = _DocumentReader(config, self.reader.width, len(vocabulary))
+            self.document = _DocumentReader(config, self.word_reader.width, len(vocabulary))
 
     @property
-    def reads_ahead(self) -> bool:
+    def conditions_on_targets(self) -> bool:
         return self.document is not None
 
     @property
-    def has_bound(self) -> bool:
+    def has_elbo(self) -> bool:
         return self.document is None
 
     def parts(self) -> dict[str, nn.Module]:
         return {} if self.document is None else {"document-vector": self.document.vector}
 
-    def plan(self, request: PlanRequest) -> Plan:
-        plan, read = super().plan(request), request.read
-        if self.document is None:
-            return plan
-        return replace(plan, word_offsets=self.document(self.reader(read.tokens), read.mask))
+    def latents(self, query: LatentQuery) -> Latents:
+        latents, read = super().latents(query), query.read
+        if self.document is None or not read.mask.shape[1]:
+            return latents
+        return replace(latents, word_offsets=self.document(self.word_reader(read.tokens), read.mask))
 
-    def flops(self, documents: int, events: int, chains: int = 1) -> int:
-        reading = 0 if self.document is None else self.document.flops(documents, events, len(self.slots))
-        return super().flops(documents, events, chains) + reading
-
-    def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
-        log_p = self.bounds(batch, 1, noise)[0]
-        return with_contrast(self, self.config, batch, Loss(-log_p, {"reconstruction": log_p}))
+    def forward(self, batch: Batch, noise: Noise) -> Loss:
+        latents = self.latents(LatentQuery.whole(batch, most_likely, noise))
+        log_p = self.log_probs(batch, latents, drawn=self.draw_words(noise)).sum((1, 2))
+        return Loss(-log_p, {"reconstruction": log_p})
 
 
 class _DocumentReader(nn.Module):
@@ -70,22 +66,19 @@ class _DocumentReader(nn.Module):
 
     def __init__(self, config: RNNLMSettings | RNNLMRoleSettings, width: int, vocabulary: int) -> None:
         super().__init__()
-        self.reader = Bidirectional(width, config.hidden, config.layers)
+        self.gru = PaddedGRU(width, config.hidden, config.layers)
         states = 2 * config.hidden
-        # Scaled as attention is. Unscaled, θ of all documents is one and the same unit vector after sixty
-        # steps of a learning rate of 3e-3, and stays so.
+        # Scaled as attention is. Unscaled, θ of all documents collapses to one unit vector within sixty steps
+        # of a learning rate of 3e-3.
         self.vector = DocumentVector(
             states, config.document_vector, config.hidden, vocabulary, scale=states**-0.5
         )
 
     def forward(self, inputs: Float[Tensor, "B M P d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B V"]:
-        """What is added to the logits of the words."""
-        hidden = self.reader(inputs, mask)
+        """Return what is added to the logits of the words."""
+        hidden = self.gru.at_words(inputs, mask)
         offsets: Tensor = self.vector.words(self.vector(hidden, per_word(mask, hidden)))
         return offsets
-
-    def flops(self, documents: int, events: int, slots: int) -> int:
-        return self.reader.flops(documents, events, slots) + self.vector.flops(documents)
 
 
 class RNNLMRole(RNNLM):

@@ -1,10 +1,30 @@
-"""SSDVAE: a variational autoencoder whose latent variables are a chain of partly observed frames."""
+"""SSDVAE: a variational autoencoder over event sequences whose latent variables are a chain of frames,
+observed for some events and latent for others (Rezaee and Ferraro, NAACL 2021). ``Alg.`` and ``eq.`` refer
+to the paper.
+
+    p(w, f) = Π_t p(w_t | f, w_<t) · Π_m p(f_m | f_{m−1}),    p(f_m | f_{m−1}) = 1/F        eq. 1
+    q(f | w; I) = Π_m q(f_m | f_{m−1}, I_m, w)                                              eq. 4
+
+Where this departs from the paper, and why:
+
+- f_0 is left open there: the first query is a learned projection of the mean of H.
+- Attention scores are divided by √d, so that they do not saturate with wide states.
+- W_out and Ŵ_out have biases. The same W_in and W_out serve all events, so M may vary.
+- The norm of line 5 is taken per event: it must not depend on what else is in the batch.
+- The decoder's first state is a learned projection of e_1; the paper does not say what it is.
+- L_c has the opposite sign: printed as it is, it would penalize the observed frames.
+- α_q and α_c are multiplied by the number of words (``normalize: word``): they were tuned in code whose
+  reconstruction is a mean per word. ``normalize: document`` is eq. 3 as printed.
+- Separators between events are read by both networks and never predicted: their positions are certain.
+
+``variant: code`` is the authors' code of the paper's time: a document vector, which the paper does not
+mention, is added to the logits of frames and words, and an observed frame replaces the logits of its event.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import math
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,375 +34,301 @@ from torch.nn import functional
 from ssdvae.config import SLOTS, Slots, SSDVAESettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.base import Beliefs, EventModel, Loss
-from ssdvae.models.decoder import DecoderState, GuidedDecoder
-from ssdvae.models.document import DocumentVector
-from ssdvae.models.encoder import Encoder, Surroundings
-from ssdvae.models.foresight import Foresight
-from ssdvae.models.latent import (
-    Elbo,
-    Posterior,
+from ssdvae.models.base import (
+    Attentive,
+    Decoder,
+    DecoderOutput,
+    FramePosterior,
+    LanguageModel,
+    LatentQuery,
+    Latents,
+    Loss,
     Sampler,
     SoftClusters,
+    State,
     categorical,
-    importance_bounds,
     most_likely,
-    training_sampler,
 )
-from ssdvae.models.local import LocalEncoder
-from ssdvae.models.plan import Plan, PlanRequest
-from ssdvae.models.preference import Preference
-from ssdvae.models.prior import PRIORS, relations_between
-from ssdvae.models.recurrent import per_word
+from ssdvae.models.layers import (
+    DocumentVector,
+    GRUState,
+    LazyAttention,
+    PaddedGRU,
+    WordOutput,
+    WordReader,
+    attend,
+    full_precision,
+    per_word,
+)
+from ssdvae.models.losses import frame_nll, weight_scale
 
-AROUND = 3
-"""Events on each side of a document that the encoder reads with it, where it reads surroundings."""
+DOCUMENT_VECTOR = 20
+"""The width of the document vector in the authors' code."""
 
 
-class SSDVAE(EventModel):
+def entropy(logits: Float[Tensor, "*batch F"]) -> Float[Tensor, "*batch"]:
+    """Return H(softmax(logits)) in nats."""
+    log_q = logits.log_softmax(-1)
+    return -(log_q.exp() * log_q).sum(-1)
+
+
+def inject(raw_logits: Float[Tensor, "B F"], observed: Int[Tensor, " B"]) -> Float[Tensor, "B F"]:
+    """Return γ = γ′ + ‖γ′‖ I: observed frames get likelier (Alg. 1, l. 5)."""
+    strength = raw_logits.norm(dim=-1) * (observed >= 0)
+    return raw_logits.scatter_add(-1, observed.clamp_min(0)[:, None], strength[:, None])
+
+
+def replace_observed(raw_logits: Float[Tensor, "B F"], observed: Int[Tensor, " B"]) -> Float[Tensor, "B F"]:
+    """Return γ = ‖γ′‖ I where a frame is observed, as in the authors' code, else γ′."""
+    one_hot = functional.one_hot(observed.clamp_min(0), raw_logits.shape[-1]).to(raw_logits.dtype)
+    clamped = raw_logits.norm(dim=-1, keepdim=True) * one_hot
+    return torch.where((observed >= 0)[:, None], clamped, raw_logits)
+
+
+def gumbel_softmax(temperature: float) -> Sampler:
+    """Return the sampler softmax((logits + g) / τ) with Gumbel noise g: soft and differentiable."""
+
+    def sample(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
+        return ((logits + noise.gumbel(logits.shape[-1], device=logits.device)) / temperature).softmax(-1)
+
+    return sample
+
+
+class Join(nn.Module):
+    """Combine query and context: tanh(q) + tanh(c), or tanh(W [c; q]), the ablation of the appendix."""
+
+    def __init__(self, width: int, attention: str) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2 * width, width, bias=False) if attention == "concatenation" else None
+
+    def forward(self, query: Float[Tensor, "*rows d"], context: Float[Tensor, "*rows d"]) -> Tensor:
+        if self.linear is None:
+            return query.tanh() + context.tanh()
+        joined: Tensor = self.linear(torch.cat([context, query], -1)).tanh()
+        return joined
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One chain of frames for each document, as the encoder drew it."""
+
+    raw_logits: Float[Tensor, "B M F"]  # γ′
+    logits: Float[Tensor, "B M F"]  # γ
+    sample: Float[Tensor, "B M F"]  # f
+    memory: Float[Tensor, "B M e"]  # E^M = f E^F
+    attention: LazyAttention  # α
+    mask: Bool[Tensor, "B M"]
+
+    def log_q(self) -> Float[Tensor, " B"]:
+        """Return log q(f | w) of a hard sample (eq. 4)."""
+        return ((self.logits.log_softmax(-1) * self.sample).sum(-1) * self.mask).sum(1)
+
+
+class Encoder(nn.Module):
+    """q(f | w; I) (Algorithm 1)."""
+
+    def __init__(self, config: SSDVAESettings, width: int, frames: int) -> None:
+        super().__init__()
+        hidden = 2 * config.hidden
+        self.inject = inject if config.variant == "text" else replace_observed
+        self.gru = PaddedGRU(width, config.hidden, config.layers)
+        self.first = nn.Linear(hidden, config.hidden)
+        self.w_in = nn.Linear(config.hidden, hidden, bias=False)
+        self.join = Join(hidden, config.attention)
+        self.w_out = nn.Linear(hidden, frames)
+
+    def forward(
+        self,
+        hidden: Float[Tensor, "B T h"],
+        frame_embedding: Float[Tensor, "F e"],
+        query: LatentQuery,
+        offsets: Float[Tensor, "B F"] | None = None,
+    ) -> Chain:
+        """Draw one chain of frames given H; ``offsets`` are added to the logits of all events."""
+        words = per_word(query.read.mask, hidden)
+        embedding = self.first(hidden.sum(1) / words.sum(1, keepdim=True))  # e of f_0
+        steps = []
+        for m in range(query.mask.shape[1]):
+            q = self.w_in(embedding)
+            context, _ = attend(q[:, None], hidden, words)  # Alg. 1, l. 2-3
+            raw_logits = full_precision(self.w_out(self.join(q, context[:, 0])))  # Alg. 1, l. 4
+            if offsets is not None:
+                raw_logits = raw_logits + offsets
+            logits = self.inject(raw_logits, query.observed[:, m])  # Alg. 1, l. 5
+            sample = query.sampler(logits, query.noise)  # Alg. 1, l. 6-7
+            embedding = sample.to(frame_embedding.dtype) @ frame_embedding  # Alg. 1, l. 1, of the next event
+            steps.append((raw_logits, logits, sample, embedding, q))
+        raw_logits, logits, sample, memory, queries = (
+            torch.stack(x, dim=1) for x in zip(*steps, strict=True)
+        )
+        attention = LazyAttention(queries, hidden, words)
+        return Chain(raw_logits, logits, sample, memory, attention, query.mask)
+
+
+class FrameAttentionDecoder(Decoder):
+    """p(w_t | f, w_<t) (Algorithm 2): a GRU whose states attend to the rows of E^M.
+
+    It has no input feeding: the paper has none, and without it the GRU runs in one call.
+    """
+
+    def __init__(
+        self, reader: WordReader, hidden: int, layers: int, attention: str, tied: bool = False
+    ) -> None:
+        super().__init__()
+        self.layers = layers
+        self.gru = nn.GRU(reader.width, hidden, layers, batch_first=True)
+        self.output = WordOutput(hidden, reader, tied)  # Ŵ_out
+        self.first = nn.Linear(hidden, layers * hidden)
+        self.w_in = nn.Linear(hidden, hidden, bias=False)
+        self.join = Join(hidden, attention)
+
+    def init_state(self, latents: Latents) -> GRUState:
+        first: Tensor = self.first(latents.vectors[:, 0]).tanh()
+        return GRUState(first.view(len(first), self.layers, -1).transpose(0, 1).contiguous())
+
+    def forward(self, inputs: Float[Tensor, "B M P d"], state: State, latents: Latents) -> DecoderOutput:
+        assert isinstance(state, GRUState)
+        z, layers = self.gru(inputs.flatten(1, 2), state.layers)
+        z = z.view(*inputs.shape[:3], -1)
+        # The state after the separator predicts the head, that after a slot the next slot.
+        before = z[:, :, :-1]
+        states = self._attend(before.flatten(1, 2), latents).view_as(before)
+        return DecoderOutput(states, z[:, :, -1], GRUState(layers))
+
+    def step(
+        self, word: Float[Tensor, "B 1 d"], state: State, latents: Latents, position: int
+    ) -> tuple[Float[Tensor, "B h"], State]:
+        assert isinstance(state, GRUState)
+        z, layers = self.gru(word, state.layers)
+        return self._attend(z, latents)[:, 0], GRUState(layers)
+
+    def _attend(self, z: Float[Tensor, "B Q h"], latents: Latents) -> Float[Tensor, "B Q h"]:
+        q = self.w_in(z)
+        context, _ = attend(q, latents.vectors, latents.mask)  # Alg. 2, l. 1-2
+        joined: Tensor = self.join(q, context)  # Alg. 2, l. 3, before Ŵ_out
+        return joined
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What the encoder has read: H, and what a document vector adds to the logits of frames and words."""
+
+    hidden: Float[Tensor, "B T h"]
+    frame_offsets: Float[Tensor, "B F"] | None = None
+    word_offsets: Float[Tensor, "B V"] | None = None
+
+
+class SSDVAE(LanguageModel, Attentive):
     """Encoder, decoder, and the frame embeddings E^F that they share."""
 
     config: SSDVAESettings
-    decoder: GuidedDecoder
-    infers_frames = True
-    infers_with_attention = True
+    decoder: FrameAttentionDecoder
+    any_length = False
 
     def __init__(
         self, config: SSDVAESettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
     ) -> None:
         super().__init__(config, vocabulary, frames, slots)
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)
-        local = config.guide == "local"
-        self.encoder = (LocalEncoder if local else Encoder)(config, self.reader.width, len(frames))
-        prior = PRIORS[config.prior]
-        self.decoder = GuidedDecoder(
-            config, self.reader, aligned=config.guide != "attention", causal=prior.causal, local=local
-        )
-        self.prior = prior.new(config, len(frames))
-        self.preference = Preference(len(vocabulary), len(frames)) if config.preference else None
+        self.encoder = Encoder(config, self.word_reader.width, len(frames))
+        self.decoder = FrameAttentionDecoder(self.word_reader, config.hidden, config.layers, config.attention)
         self.document: DocumentVector | None = None
-        if config.document_vector:
-            self.document = DocumentVector(
-                2 * config.hidden, config.document_vector, len(frames), len(vocabulary)
-            )
+        if config.variant == "code":
+            self.document = DocumentVector(2 * config.hidden, DOCUMENT_VECTOR, len(frames), len(vocabulary))
 
     @property
-    def reads_any_length(self) -> bool:
-        return self.config.guide == "local"
+    def conditions_on_targets(self) -> bool:
+        return True
 
     @property
-    def latent_shape(self) -> tuple[int, int]:
-        return 1, len(self.frames)
-
-    @property
-    def training_sampler(self) -> Sampler:
-        return training_sampler(self.config)
-
-    @property
-    def training_chains(self) -> int:
-        return self.config.samples
-
-    @property
-    def trained_for_bound(self) -> bool:
-        return self.config.objective == "bound" and self.has_bound
-
-    @property
-    def has_bound(self) -> bool:
+    def has_elbo(self) -> bool:
         return self.document is None
-
-    @property
-    def needs_relations(self) -> bool:
-        return self.prior.needs_relations
-
-    def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
-        """The objective, each of its terms the mean over S chains."""
-        inputs, sampler = self.reader(batch.tokens), self.training_sampler
-        read = batch.first(self._events_read(batch, noise))
-        seen = self._with_gaps(inputs[:, : read.mask.shape[1]], noise)
-        states = self._read(seen, read.mask, self._around(read, noise))
-        request = PlanRequest(read, batch.observed, batch.mask, sampler, noise)
-        chains = []
-        for _ in range(self.config.samples):
-            posterior = self._chain(states, request)
-            words, log_p = self._score(batch, states, posterior, inputs, noise)
-            chains.append(
-                (
-                    words.sum(1),
-                    posterior.entropy(batch.observed),
-                    posterior.frame_nll(batch.observed),
-                    posterior.divergence(log_p, batch.observed, self.config.free_nats),
-                    posterior.prior_cross_entropy(log_p),
-                )
-            )
-        elbo = Elbo(*(torch.stack(term).mean(0) for term in zip(*chains, strict=True)))
-        loss = elbo.loss(self.config, batch.words, progress, learned_prior=self.prior.learned)
-        return Loss(loss, vars(elbo))
-
-    def _read(
-        self,
-        inputs: Float[Tensor, "B M P d"],
-        mask: Bool[Tensor, "B M"],
-        around: Surroundings | None = None,
-    ) -> _States:
-        """What the encoder makes of events, and the document vector of that."""
-        hidden = self.encoder.read(inputs, mask, around)
-        if self.document is None:
-            return _States(hidden)
-        vector = self.document(hidden, per_word(mask, hidden))
-        return _States(hidden, vector[:, None], self.document.words(vector))
-
-    def _chain(self, states: _States, request: PlanRequest) -> Posterior:
-        offsets = states.frame_offsets
-        if self.preference is not None:
-            heads, own = request.read.tokens[..., 0], request.read.observed if self.training else None
-            known = self.preference.for_encoder(heads, own)
-            # Nothing is known of the heads of events that were not read.
-            unread = request.mask.shape[1] - known.shape[1]
-            known = functional.pad(known, (0, 0, 0, unread))
-            offsets = known if offsets is None else known + offsets
-        chain: Posterior = self.encoder(states.hidden, self.frame_embedding, request, offsets)
-        return chain
-
-    def _score(
-        self,
-        batch: Batch,
-        states: _States,
-        posterior: Posterior,
-        inputs: Float[Tensor, "B M P d"],
-        noise: Noise | None = None,
-    ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B M F"]]:
-        """log p(w | f) of each event, and log p(f_m | before) of all frames there."""
-        plan = self._plan(posterior, states)
-        output = self.word_decoder(inputs, plan)
-        words = self.likelihood(output.joined, batch, plan, noise)
-        # What stands in the padding is not even multiplied by zero.
-        ends, sample = output.ends.masked_fill(~batch.mask[..., None], 0), posterior.sample
-        if self.config.objective == "paper":
-            # The prior is fitted beside, and nothing else is to learn from that.
-            ends, sample = ends.detach(), sample.detach()
-        return words.sum(2), self.prior(sample, ends)
 
     def parts(self) -> dict[str, nn.Module]:
         found: dict[str, nn.Module] = {"frames": self.encoder, "state": self.decoder.first}
         return found if self.document is None else {"document-vector": self.document, **found}
 
-    def initialize_from_data(
-        self,
-        heads: Int[Tensor, "N M"],
-        observed: Int[Tensor, "N M"],
-        relations: Sequence[Mapping[str, Any]],
-        lexicon: Int[Tensor, "P 2"] | None = None,
-        lemmas: Int[Tensor, " V"] | None = None,
-    ) -> None:
-        self.prior.initialize_from_data(observed, relations_between(relations, self.frames))
-        if self.preference is not None:
-            seen = observed >= 0
-            unknown = self.vocabulary.unknown
-            self.preference.initialize_from_data(heads[seen], observed[seen], unknown, lexicon, lemmas)
+    def forward(self, batch: Batch, noise: Noise) -> Loss:
+        """Return −L_w − α_q L_q + α_c L_c, each term the mean over S chains (eq. 3)."""
+        encoded = self._encode(batch)
+        query = LatentQuery.whole(batch, gumbel_softmax(self.config.temperature), noise)
+        latent = batch.mask & (batch.observed < 0)
+        chains = []
+        for _ in range(self.config.samples):
+            chain = self._chain(encoded, query)
+            reconstruction = self.log_probs(batch, self._latents(chain, encoded)).sum((1, 2))  # L_w
+            q_entropy = (entropy(chain.logits) * latent).sum(1)  # L_q; log p(f) is constant
+            # L_c, before line 5: after it, the observation would answer for the network.
+            nll = frame_nll(chain.raw_logits.log_softmax(-1), batch.observed, batch.mask)
+            chains.append((reconstruction, q_entropy, nll))
+        reconstruction, q_entropy, nll = (torch.stack(x).mean(0) for x in zip(*chains, strict=True))
+        scale = weight_scale(self.config.normalize, batch.words)
+        extra = self.config.frame_weight * nll - self.config.entropy_weight * q_entropy
+        terms = {"reconstruction": reconstruction, "entropy": q_entropy, "frame_nll": nll}
+        return Loss(scale * extra - reconstruction, terms)
 
-    def head_offsets(self, plan: Plan, mask: Bool[Tensor, "B M"]) -> Float[Tensor, "N V"] | None:
-        if self.preference is None or plan.weights is None:
-            return None
-        return self.preference.for_decoder(plan.weights[:, plan.event : plan.event + mask.shape[1]][mask])
+    def latents(self, query: LatentQuery) -> Latents:
+        """Encode what is read and roll the chain out; where nothing is read, draw from the prior."""
+        if query.read.mask.shape[1]:
+            encoded = self._encode(query.read)
+            return self._latents(self._chain(encoded, query), encoded)
+        uniform = self.frame_embedding.new_zeros(len(query.mask), len(self.frames))
+        sample = torch.stack([query.sampler(uniform, query.noise) for _ in range(query.mask.shape[1])], dim=1)
+        return Latents(sample @ self.frame_embedding, query.mask, sample.argmax(-1))
 
-    def flops(self, documents: int, events: int, chains: int = 1) -> int:
-        size = (documents, events, len(self.slots))
-        drawn = self.encoder.flops(*size) + self.word_decoder.flops(documents, events, events)
-        vector = 0 if self.document is None else self.document.flops(documents)
-        return self.encoder.reader.flops(*size) + vector + chains * drawn
-
-    def _events_read(self, batch: Batch, noise: Noise) -> int:
-        """How many events the encoder reads: all of them, but for the steps that train its foresight."""
-        events = batch.mask.shape[1]
-        if not self.training or self.config.foresight == 0 or events == 1:
-            return events
-        # One choice for the whole batch, which all processes draw alike.
-        chance, place = torch.rand(2, generator=noise.generator).tolist()
-        return 1 + int(place * (events - 1)) if chance < self.config.foresight else events
-
-    def _with_gaps(self, inputs: Float[Tensor, "B M P d"], noise: Noise) -> Float[Tensor, "B M P d"]:
-        """What the encoder reads in training: some words are not there."""
-        rate = self.config.word_dropout
-        if not self.training or not rate:
-            return inputs
-        return inputs * (noise.uniform(*inputs.shape[1:3], device=inputs.device) >= rate)[..., None]
-
-    @property
-    def surroundings(self) -> int:
-        return AROUND if self.config.surroundings else 0
-
-    def _around(self, batch: Batch, noise: Noise) -> Surroundings | None:
-        """What the encoder reads around the documents of a batch, in the steps in which it does."""
-        if not self.training or batch.around is None:
-            return None
-        if torch.rand(1, generator=noise.generator).item() >= self.config.surroundings:
-            return None
-        known = batch.around[..., 0] >= 0
-        return Surroundings(self.reader(batch.around.clamp_min(0)), known)
-
-    def plan(self, request: PlanRequest) -> Plan:
-        states = self._read(self.reader(request.read.tokens), request.read.mask)
-        return self._plan(self._chain(states, request), states)
-
-    def plan_from_prior(self, size: int, events: int, sampler: Sampler, noise: Noise) -> Plan:
-        samples = [sampler(self.prior.first(size), noise)]
-        for _ in range(0 if self.word_decoder.causal else events - 1):
-            samples.append(sampler(self.prior.next(samples[-1]), noise))
-        return self._plan_of(torch.stack(samples, dim=1))
-
-    def extend_plan(self, plan: Plan, state: DecoderState, sampler: Sampler, noise: Noise) -> Plan:
-        if plan.event < plan.mask.shape[1]:
-            return plan
-        # Only a prior that waits for the words comes here, and these are all in the state.
-        sample = sampler(self.prior.next(state.layers[-1]), noise)
-        return _followed_by(plan, self._plan_of(sample[:, None]))
-
-    def foresee(
-        self, read: Batch, samples: int, noise: Noise, given: Int[Tensor, " B"] | None = None
-    ) -> Foresight:
-        """Chains f ~ q(f | w) of the events, each with a next frame, weighed by p(w, f) / q(f | w).
-
-        The next frame is from the prior. A uniform one says nothing of it: then it is what the encoder
-        foresees, as in scripts that begin with a seed. A frame that is given weighs its chain by its chance.
-        """
-        draws = [self._foresee_once(read, noise, given) for _ in range(samples)]
-        log_p = torch.stack([draw.log_p for draw in draws], dim=1)
-        weights = torch.stack([draw.log_weight for draw in draws], dim=1).log_softmax(1)
-        frames = (weights[..., None] + log_p).logsumexp(1)
-        if given is not None:
-            known = given.clamp_min(0)[:, None, None].expand(-1, samples, 1)
-            told = log_p.gather(-1, known)[..., 0].masked_fill((given < 0)[:, None], 0)
-            weights = (weights + told).log_softmax(1)
-        # Document by document, all draws of one after another.
-        order = torch.arange(samples * len(read), device=self.device).view(samples, -1).T.flatten()
-        plan = Plan.together([draw.plan for draw in draws]).rows(order)
-        layers = torch.cat([draw.layers for draw in draws], dim=1)
-        return Foresight(plan.after(read.mask.shape[1]), DecoderState(layers).rows(order), weights, frames)
-
-    def _foresee_once(self, read: Batch, noise: Noise, given: Int[Tensor, " B"] | None) -> _Draw:
-        size, events = read.mask.shape
-        if not events:
-            log_p, log_weight = self.prior.first(size), self.frame_embedding.new_zeros(size)
-            plan = self._plan_of(self._next_sample(log_p, noise, given)[:, None])
-            return _Draw(plan, self.word_decoder.initial_state(plan).layers, log_weight, log_p)
-        inputs = self.reader(read.tokens)
-        states = self._read(inputs, read.mask)
-        ahead = torch.full((size, events + 1), -1, device=self.device)
-        chain = self._chain(states, PlanRequest.continuing(read, ahead, categorical, noise))
-        read_chain = chain.first(events)
-        plan = self._plan(read_chain, states)
-        output = self.word_decoder(inputs, plan)
-        words = self.likelihood(output.joined, read, plan).sum((1, 2))
-        before = read_chain.log_prob_of_sample(self.prior(read_chain.sample, output.ends)).sum(1)
-        log_p = chain.logits[:, -1].log_softmax(-1)
-        if self.prior.learned:
-            log_p = self.prior.next(self.prior.context(read_chain.sample, output.ends)[:, -1])
-        new = self._plan_of(self._next_sample(log_p, noise, given)[:, None])
-        return _Draw(_followed_by(plan, new), output.state.layers, words + before - read_chain.log_q(), log_p)
-
-    def _next_sample(
-        self, log_p: Float[Tensor, "B F"], noise: Noise, given: Int[Tensor, " B"] | None
-    ) -> Float[Tensor, "B F"]:
-        sample = categorical(log_p, noise)
-        if given is None:
-            return sample
-        told = functional.one_hot(given.clamp_min(0), log_p.shape[-1]).to(sample)
-        return told.where((given >= 0)[:, None], sample)
-
-    def transitions(self) -> Float[Tensor, "F F"] | None:
-        log_p = self.prior.transitions()
-        return None if log_p is None else log_p.exp()
-
-    def _plan_of(self, sample: Float[Tensor, "B M F"]) -> Plan:
-        vectors = sample.to(self.frame_embedding.dtype) @ self.frame_embedding
-        mask = torch.ones(sample.shape[:2], dtype=torch.bool, device=sample.device)
-        return Plan(vectors, mask, sample.argmax(-1), weights=sample)
-
-    def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
-        """From p(w | f) p(f) / q(f | w) with hard chains f ~ q(f | w)."""
-        inputs = self.reader(batch.tokens)
-        states = self._read(inputs, batch.mask)
-        request = PlanRequest.whole(batch, categorical, noise)
-        log_weights = []
-        for _ in range(samples):
-            posterior = self._chain(states, request)
-            words, log_p = self._score(batch, states, posterior, inputs)
-            log_weights.append((words + posterior.log_prob_of_sample(log_p)).sum(1) - posterior.log_q())
-        return importance_bounds(torch.stack(log_weights))
+    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M S"]:
+        query = LatentQuery.whole(batch, gumbel_softmax(self.config.temperature), noise)
+        return self.log_probs(batch, self.latents(query))
 
     def event_log_probs(self, batch: Batch) -> Float[Tensor, "B M"]:
-        """log p(w_m | f, w_<t) + log p(f_m | before) with the greedy chain: at most log p of all words."""
-        inputs = self.reader(batch.tokens)
-        states = self._read(inputs, batch.mask)
-        posterior = self._chain(states, _greedy(batch))
-        words, log_p = self._score(batch, states, posterior, inputs)
-        return words + posterior.log_prob_of_sample(log_p)
+        """Return log p(w_m | f, w_<t) + log p(f_m) with the greedy chain: at most log p of all words."""
+        words = self.log_probs(batch, self.latents(_greedy(batch))).sum(-1)
+        return words - math.log(len(self.frames)) * batch.mask
 
-    def infer(self, batch: Batch) -> Beliefs:
-        """The greedy chain."""
-        states = self._read(self.reader(batch.tokens), batch.mask)
-        posterior = self._chain(states, _greedy(batch))
-        log_q = posterior.logits.log_softmax(-1)
-        clusters = (
-            SoftClusters(
-                states.hidden,
-                log_q,
-                self.frame_embedding,
-                self.encoder.w_out.weight,
-                self.word_decoder.output_matrix,
-            )
-            if self.config.attention == "addition"
-            else None
-        )
-        return Beliefs(log_q, batch.mask, looks=posterior.looks, clusters=clusters)
+    def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
+        """Return log (1/s) Σ_{i≤s} p(w | f_i) p(f_i) / q(f_i | w) for s = 1 … S, with hard chains f_i ~ q."""
+        encoded, query = self._encode(batch), LatentQuery.whole(batch, categorical, noise)
+        log_prior, log_weights = -math.log(len(self.frames)) * batch.mask.sum(1), []
+        for _ in range(samples):
+            chain = self._chain(encoded, query)
+            words = self.log_probs(batch, self._latents(chain, encoded)).sum((1, 2))
+            log_weights.append(words + log_prior - chain.log_q())
+        counts = torch.arange(1, samples + 1, device=self.device)
+        return torch.stack(log_weights).logcumsumexp(0) - counts.log()[:, None]
 
-    def posterior(self, request: PlanRequest) -> Posterior:
-        """A chain of frames for each document."""
-        return self._chain(self._read(self.reader(request.read.tokens), request.read.mask), request)
+    def posterior(self, batch: Batch) -> FramePosterior:
+        """Return q(f_m | f_{m−1}, I_m, w) along the greedy chain."""
+        encoded = self._encode(batch)
+        chain = self._chain(encoded, _greedy(batch))
+        log_q, clusters = chain.logits.log_softmax(-1), None
+        if self.config.attention == "addition":
+            w_frames, w_words = self.encoder.w_out.weight, self.decoder.output.matrix
+            clusters = SoftClusters(encoded.hidden, log_q, self.frame_embedding, w_frames, w_words)
+        return FramePosterior(log_q, batch.mask, chain.attention, clusters)
 
-    @staticmethod
-    def _plan(posterior: Posterior, states: _States) -> Plan:
-        memory, offsets = posterior.memory, states.word_offsets
-        return Plan(memory, posterior.mask, posterior.frame, word_offsets=offsets, weights=posterior.sample)
+    def next_frame(self, read: Batch) -> Float[Tensor, "B F"]:
+        """Return the distribution that the encoder rolls out; uniform if nothing is read."""
+        if not read.mask.shape[1]:
+            return self.frame_embedding.new_zeros(len(read), len(self.frames)).log_softmax(-1)
+        chain = self._chain(self._encode(read), LatentQuery.roll_out(read, 1))
+        return chain.logits[:, -1].log_softmax(-1)
 
+    def _encode(self, batch: Batch) -> Encoded:
+        hidden = self.encoder.gru.at_words(self.word_reader(batch.tokens), batch.mask)
+        if self.document is None:
+            return Encoded(hidden)
+        vector = self.document(hidden, per_word(batch.mask, hidden))
+        return Encoded(hidden, vector, self.document.words(vector))
 
-@dataclass(frozen=True)
-class _States:
-    """What was read of some events: the states at their words, and what a document vector adds."""
+    def _chain(self, encoded: Encoded, query: LatentQuery) -> Chain:
+        chain: Chain = self.encoder(encoded.hidden, self.frame_embedding, query, encoded.frame_offsets)
+        return chain
 
-    hidden: Float[Tensor, "B T h"]
-    frame_offsets: Float[Tensor, "B 1 F"] | None = None
-    word_offsets: Float[Tensor, "B V"] | None = None
-
-
-@dataclass(frozen=True)
-class _Draw:
-    """One chain of frames for each document, up to the next event."""
-
-    plan: Plan
-    layers: Float[Tensor, "L B h"]  # the decoder's state before the next event
-    log_weight: Float[Tensor, " B"]
-    log_p: Float[Tensor, "B F"]  # of the next frame
+    def _latents(self, chain: Chain, encoded: Encoded) -> Latents:
+        frames = chain.sample.argmax(-1).masked_fill(~chain.mask, -1)
+        return Latents(chain.memory, chain.mask, frames, word_offsets=encoded.word_offsets)
 
 
-def _frames(plan: Plan) -> Int[Tensor, "B N"]:
-    assert plan.frames is not None
-    return plan.frames
-
-
-def _followed_by(plan: Plan, later: Plan) -> Plan:
-    """The plan with further frames."""
-    return replace(
-        plan,
-        vectors=torch.cat([plan.vectors, later.vectors], dim=1),
-        mask=torch.cat([plan.mask, later.mask], dim=1),
-        frames=torch.cat([_frames(plan), _frames(later)], dim=1),
-        weights=None
-        if plan.weights is None or later.weights is None
-        else torch.cat([plan.weights, later.weights], dim=1),
-    )
-
-
-def _greedy(batch: Batch) -> PlanRequest:
-    """The most likely frame of each event, given that of the one before; takes no noise."""
-    return PlanRequest.whole(batch, most_likely, Noise(torch.Generator(), len(batch)))
+def _greedy(batch: Batch) -> LatentQuery:
+    """Return the query for the most likely frame of each event, given that of the event before."""
+    return LatentQuery.whole(batch, most_likely, Noise(torch.Generator(), len(batch)))

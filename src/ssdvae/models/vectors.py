@@ -25,7 +25,7 @@ from torch.nn.functional import normalize
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import Document, Event, Slots, to_document, to_event
 from ssdvae.errors import Malformed, UserError
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import LanguageModel, Model
 from ssdvae.models.inputs import groups, to_batch
 
 SUM, STATE = 0.3, 0.2
@@ -48,19 +48,19 @@ def composed(
     return normalize(product, dim=-1), normalize(summed.sum(2) + summed[:, :, 0], dim=-1)
 
 
-def event_vectors(model: EventModel, batch: Batch, weight: float = SUM) -> Float[Tensor, "B M d"]:
+def event_vectors(model: Model, batch: Batch, weight: float = SUM) -> Float[Tensor, "B M d"]:
     """The vector of each event in its document, with λ = ``weight``; 0 at padding."""
     there = batch.tokens != model.vocabulary.missing
     known = there & (batch.tokens != model.vocabulary.unknown)
-    product, total = composed(model.word_embedding().weight, batch.tokens, there, known)
-    parts, states = [product, weight * total], model.event_states(batch)
-    if states is not None:
-        parts.append(STATE * normalize(states, dim=-1).to(product))
+    product, total = composed(model.word_reader.words.weight, batch.tokens, there, known)
+    parts = [product, weight * total]
+    if isinstance(model, LanguageModel):
+        parts.append(STATE * normalize(model.event_states(batch), dim=-1).to(product))
     return torch.cat(parts, dim=-1).masked_fill(~batch.mask[..., None], 0)
 
 
 def embed_documents(
-    model: EventModel,
+    model: Model,
     documents: Iterable[Document],
     batch: int = 200,
     normalized: bool = True,
@@ -82,7 +82,7 @@ def embed_documents(
                 yield np.zeros(width, np.float32), np.zeros((0, width), np.float32)
 
 
-def event_width(model: EventModel) -> int:
+def event_width(model: Model) -> int:
     """How long the vectors are."""
     width: int = event_vectors(model, to_batch(model, [Document("", (Event("a"),))])).shape[-1]
     return width
@@ -90,7 +90,7 @@ def event_width(model: EventModel) -> int:
 
 @torch.no_grad()
 def _embedded(
-    model: EventModel, documents: Sequence[Document], normalized: bool, weight: float
+    model: Model, documents: Sequence[Document], normalized: bool, weight: float
 ) -> list[tuple[Array, Array]]:
     batch = to_batch(model, documents)
     events = event_vectors(model, batch, weight).float()
@@ -103,9 +103,7 @@ def _embedded(
     ]
 
 
-def encode(
-    model: EventModel, given: Any, batch: int = 200, normalized: bool = True, weight: float = SUM
-) -> Array:
+def encode(model: Model, given: Any, batch: int = 200, normalized: bool = True, weight: float = SUM) -> Array:
     """Vectors of events, each by itself, or of documents, in the order in which they are given: N d.
 
     One event or document alone has one vector: d.

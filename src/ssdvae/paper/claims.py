@@ -59,16 +59,18 @@ def _remark(parts: Iterable[Part]) -> list[str]:
 
 
 def perplexity_falls(e: Evidence) -> list[Part]:
-    return [trend(e.points(ssdvae_row, "ppl_official"), "ppl_official", "perplexity", rises=False)]
+    return [
+        trend(e.points(ssdvae_row, "ppl_with_separators"), "ppl_with_separators", "perplexity", rises=False)
+    ]
 
 
 def perplexity_beats(e: Evidence) -> list[Part]:
-    return _below_the_baselines(e, "ppl_official", "perplexity")
+    return _below_the_baselines(e, "ppl_with_separators", "perplexity")
 
 
 def perplexity_beside(e: Evidence) -> list[str]:
     honest = _below_the_baselines(e, "ppl_bound", "by the bound")
-    return _remark([*honest, *(_below(e, "ppl_official", "perplexity", row) for row in _alike(e))])
+    return _remark([*honest, *(_below(e, "ppl_with_separators", "perplexity", row) for row in _alike(e))])
 
 
 def _below_the_baselines(e: Evidence, figure: str, what: str) -> list[Part]:
@@ -115,7 +117,7 @@ def _above_in_cloze(e: Evidence, figure: str, what: str, rivals: Sequence[Config
 
 def middle_and_high(e: Evidence) -> list[Part]:
     cloze = e.points(ssdvae_row, "cloze_nll", e.cloze[0]) if e.cloze else []
-    return [_best_in_the_middle(cloze), _best_when_high(e.points(ssdvae_row, "ppl_official"))]
+    return [_best_in_the_middle(cloze), _best_when_high(e.points(ssdvae_row, "ppl_with_separators"))]
 
 
 def _best_in_the_middle(points: Sequence[Point]) -> Part:
@@ -134,7 +136,7 @@ def _best_when_high(points: Sequence[Point]) -> Part:
     if len(points) < 2 or not any(observe >= HIGH for observe, _ in points):
         return Part(None, f"It takes the perplexity at two values of ε, one of them {HIGH:g} or more.")
     observe, best = min(points, key=lambda point: point[1].mean)
-    evidence = f"Perplexity is lowest at ε = {observe:g} ({best.text('ppl_official')})."
+    evidence = f"Perplexity is lowest at ε = {observe:g} ({best.text('ppl_with_separators')})."
     return Part(observe >= HIGH, evidence, fewest_seeds(points))
 
 
@@ -156,7 +158,9 @@ def frames_learned(e: Evidence) -> list[Part]:
 
 
 def addition_beats(e: Evidence) -> list[Part]:
-    added, joined = (dict(e.points(row, "ppl_official")) for row in (ssdvae_row, ssdvae_concatenation_row))
+    added, joined = (
+        dict(e.points(row, "ppl_with_separators")) for row in (ssdvae_row, ssdvae_concatenation_row)
+    )
     both = [observe for observe in added if observe in joined]
     if not both:
         return [Part(None, "Addition and concatenation were not both measured at the same ε.")]
@@ -166,7 +170,7 @@ def addition_beats(e: Evidence) -> list[Part]:
     says = f"The perplexity of addition is {clearly(seeds)}below that of concatenation {won}."
     return [
         Part(not worse, says, seeds),
-        trend(gaps, "ppl_official", "the lead of addition", rises=True),
+        trend(gaps, "ppl_with_separators", "the lead of addition", rises=True),
     ]
 
 

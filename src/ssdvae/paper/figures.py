@@ -1,7 +1,7 @@
 """The paper's own figures, each with the table that it is in.
 
 ``paper.csv`` has them under the names and in the units of this package: the paper's perplexity counts
-separators (``ppl_official``), and its cloze accuracy, printed in per cent, is a share. A baseline that
+separators (``ppl_with_separators``), and its cloze accuracy, printed in per cent, is a share. A baseline that
 classifies frames is named as the model that does so here.
 """
 

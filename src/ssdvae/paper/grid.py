@@ -30,9 +30,9 @@ class Variant:
 
 
 VARIANTS = {
-    "code": Variant(", authors' code", {"document_vector": WIDTH, "injection": "replace"}),
+    "code": Variant(", authors' code", {"variant": "code"}),
     "document": Variant(" + document vector", {"document_vector": WIDTH}),
-    "past": Variant(" + past vector", {"past_vector": WIDTH}),
+    "context": Variant(" + context vector", {"context_vector": WIDTH}),
 }
 
 
@@ -76,8 +76,10 @@ class Configuration:
         return TrainSettings.of({**common, **apart, **variant})
 
 
-RNNLM_DOCUMENT, RNNLM_PAST = (Configuration("rnnlm", variant=variant) for variant in ("document", "past"))
-VECTORS = (RNNLM_DOCUMENT, RNNLM_PAST)
+RNNLM_DOCUMENT, RNNLM_CONTEXT = (
+    Configuration("rnnlm", variant=variant) for variant in ("document", "context")
+)
+VECTORS = (RNNLM_DOCUMENT, RNNLM_CONTEXT)
 """Baselines with a vector too, where SSDVAE has one."""
 
 RNNLM, RNNLM_ROLE, HAQAE = (Configuration(model) for model in ("rnnlm", "rnnlm-role", "haqae"))

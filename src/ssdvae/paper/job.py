@@ -26,7 +26,7 @@ from ssdvae.evaluation.measure import measure
 from ssdvae.evaluation.tasks import find_task
 from ssdvae.files import sha256
 from ssdvae.measurements import Measurement, read_scores, write_scores
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.progress import SILENT, Bars, Progress
 from ssdvae.runs import Run
 from ssdvae.training.train import resume, train
@@ -107,7 +107,7 @@ def run_job(job: Job, progress: Progress = SILENT) -> None:
     weights = _weights(run.folder)
     done = job.measured(weights)
     if missing := [wanted for wanted in job.wanted if wanted not in done]:
-        corpus, model = Corpus(job.corpus), EventModel.read(run.folder).on_fastest_device()
+        corpus, model = Corpus(job.corpus), Model.read(run.folder).on_fastest_device()
         for wanted in missing:
             settings = replace(job.measuring, tasks=wanted.task, cloze=wanted.cloze)
             counted = partial(commonest_of_run, run.folder, corpus)

@@ -15,7 +15,7 @@ from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.events import MISSING, Document
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.evaluation.attention import AttentionSummary
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.report.html import Html, breakable, join, percent, tag
 
 SEEDS, SCRIPTS = 3, 2
@@ -39,7 +39,7 @@ def legible(corpus: Corpus, documents: Documents, count: int) -> NDArray[np.int6
     return np.sort(np.lexsort((np.arange(len(documents)), unknown, alone))[:count])
 
 
-def readings(model: EventModel, explanation: Explanation, shown: Sequence[Document]) -> Html:
+def readings(model: Model, explanation: Explanation, shown: Sequence[Document]) -> Html:
     """Some documents with their frames; the sentence about attention is over all that are looked at."""
     read = list(infer_documents(model, shown, lowercase=False, top=2, attention=True))
     return join(
@@ -155,7 +155,7 @@ def _slot(word: str) -> str:
     return "–" if word == MISSING else word
 
 
-def scripts(model: EventModel, shown: Sequence[Document]) -> Html:
+def scripts(model: Model, shown: Sequence[Document]) -> Html:
     settings = GenerateSettings(scripts=SCRIPTS)
     # A seed with words that nobody can read is a poor example, if there are others.
     seeds = sorted((d.events[:1] for d in shown if d.events), key=lambda events: UNKNOWN in events[0].words)

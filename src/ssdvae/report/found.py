@@ -11,7 +11,7 @@ from ssdvae.analysis.explain import Explanation, explain
 from ssdvae.config import ReportSettings
 from ssdvae.data.named import to_documents
 from ssdvae.errors import UserError
-from ssdvae.models.base import EventModel
+from ssdvae.models.base import Model
 from ssdvae.report.documents import legible, readings, scripts
 from ssdvae.report.frames import frame_table, paper_tables, strongest_links, verb_table
 from ssdvae.report.html import Html, Section, absent, join
@@ -23,7 +23,7 @@ def found_in(run: Reported, settings: ReportSettings, id: str) -> Iterator[Secti
     try:
         if run.corpus is None:
             raise UserError("the corpus of this run cannot be opened any more")
-        model = EventModel.read(run.folder)
+        model = Model.read(run.folder)
         run.corpus.check_names(model.vocabulary, model.frames, model.slots)
         documents = run.corpus.split(settings.split).first(model.reading.measured)
         documents = documents.take(np.arange(len(documents))[: settings.sample])

@@ -194,9 +194,6 @@ def strongest_links(transitions: Transitions) -> Html:
     top = found[0]
     head = ["frame", "next frame", "probability", "lift", "expected count"]
     rows = [[k.first, k.second, f"{k.probability:.3f}", f"{k.lift:.1f}", f"{k.count:.1f}"] for k in found]
-    if top.prior is not None:
-        head.append("prior")
-        rows = [[*row, f"{k.prior:.3f}"] for row, k in zip(rows, found, strict=True)]
     return figure(
         "The strongest links between frames.",
         "On the left a frame, on the right one that follows it far more often than chance would have it; the "

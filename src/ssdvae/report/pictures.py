@@ -117,15 +117,8 @@ def of_inferred(document: InferredDocument) -> Drawing:
 
 def of_scored(document: ScoredDocument) -> Drawing:
     """How surprising each event is, slot by slot."""
-    exact = document.kind == "exact"
     rows = [
-        (
-            f"{event.event}:  {event.nats:.1f} nats",
-            [
-                *zip(document.slots, event.slots, strict=True),
-                *([] if exact else [("frame", event.latent_nats)]),
-            ],
-        )
+        (f"{event.event}:  {event.nats:.1f} nats", list(zip(document.slots, event.slots, strict=True)))
         for event in document.events
     ]
     return bars(f"Surprise in {document.id}", _some(rows), "nats")

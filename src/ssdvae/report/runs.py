@@ -32,7 +32,7 @@ class Reported:
     @property
     def best(self) -> Record | None:
         """The validation that the saved model is from."""
-        return best_validation(self.curve[-1:] if self.settings.model_settings.keeps_last else self.curve)
+        return best_validation(self.curve)
 
     def sentence(self, error: UserError) -> str:
         """What went wrong with the run: the first line, without the folders that only its owner knows."""

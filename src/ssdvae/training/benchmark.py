@@ -1,9 +1,8 @@
 """How fast a model is, beside what the machine can do.
 
-The efficiency is the useful work of a step (``EventModel.flops``: by formula, two operations for each
-multiplication of matrices) divided by its time, and by the rate at which the same process multiplied two
-matrices and did nothing else. A machine that is shared, or grows warm, has no constant rate, so that is
-measured just before each step; both are medians.
+The efficiency is the work of a step (the matrix products that torch counts in it) divided by its time, and by
+the rate at which the same process multiplied two matrices and did nothing else. A machine that is shared, or
+grows warm, has no constant rate, so that is measured just before each step; both are medians.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from ssdvae.answers.infer import infer_documents
 from ssdvae.answers.next_events import next_events
@@ -28,8 +28,7 @@ from ssdvae.data.corpus import Documents
 from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.memory import peak_memory_mb
-from ssdvae.models.base import EventModel
-from ssdvae.models.flops import TRAINING
+from ssdvae.models.base import LanguageModel, Model, as_frame_model
 from ssdvae.training.loop import new_accelerator, new_model, new_optimizer, train_steps
 from ssdvae.training.size import refuse_if_too_large
 
@@ -37,7 +36,7 @@ SIDE, SECONDS = 2048, 0.5
 """The matrices of the comparison, and how long they are multiplied before each step."""
 
 FRAMES_OF_A_HEAD = 3
-"""Candidates that a planner has for a frequent head; on Wikipedia a head has 2.5 in the mean."""
+"""Candidate frames of a frequent head; on Wikipedia a head has 2.5 in the mean."""
 
 
 ASKED = 50
@@ -85,14 +84,16 @@ def time_steps(settings: BenchmarkSettings) -> dict[str, Any]:
     model = new_model(settings, vocabulary, frames, None, slots).to(accelerator.device)
     learned = _documents(settings, settings.batch * (settings.steps + 1))
     heads, known = (
-        torch.from_numpy(learned.padded(x, -1).astype(np.int64))
+        torch.from_numpy(x[learned.in_order()].astype(np.int64))
         for x in (learned.tokens[..., 0], learned.frames)
     )
-    model.initialize_from_data(heads, known, [])
+    model.initialize_from_data(heads, known)
     rates: list[float] = []  # of the whole run
 
-    def timed(documents: int, flops: int, steps: Iterator[Any]) -> dict[str, float]:
-        next(steps)
+    def timed(documents: int, steps: Iterator[Any]) -> dict[str, float]:
+        with FlopCounterMode(display=False) as counter:
+            next(steps)
+        flops = counter.get_total_flops()
         times, before = [], []
         for _ in range(settings.steps):
             before.append(gemm_gflops(accelerator.device))
@@ -112,14 +113,12 @@ def time_steps(settings: BenchmarkSettings) -> dict[str, Any]:
     scored = _documents(settings, settings.eval_batch)
     evaluation = timed(
         settings.eval_batch,
-        model.flops(settings.eval_batch, events),
         _evaluation(model, scored, settings),
     )
     prepared, optimizer = accelerator.prepare(model, new_optimizer(model, settings))
     observed = mask_frames(learned, settings.observe, settings.seed)
     training = timed(
         settings.batch,
-        TRAINING * model.flops(settings.batch, events, model.training_chains),
         train_steps(prepared, optimizer, accelerator, learned, settings, 0, observed),
     )
     return {
@@ -134,10 +133,10 @@ def time_steps(settings: BenchmarkSettings) -> dict[str, Any]:
     }
 
 
-def answer_rates(model: EventModel, documents: Documents) -> dict[str, float]:
+def answer_rates(model: Model, documents: Documents) -> dict[str, float]:
     """Documents a second of what is asked of a trained model, as far as it has an answer.
 
-    The likeliest next events are looked for with a beam of 10, and 5 draws where frames are latent.
+    The likeliest next events are looked for with a beam of 10.
     """
     names = model.vocabulary.names
     asked = [
@@ -145,11 +144,11 @@ def answer_rates(model: EventModel, documents: Documents) -> dict[str, float]:
         for row, events in enumerate(documents.padded(documents.tokens, 0).tolist()[:ASKED])
     ]
     ways: dict[str, Callable[[], Iterator[Any]]] = {}
-    if model.infers_frames:
+    if as_frame_model(model) is not None:
         ways["infer"] = lambda: infer_documents(model, asked)
-    if model.decoder is not None:
-        ways["score"] = lambda: score_documents(model, asked, samples=5)
-        ways["next"] = lambda: next_events(model, asked, beam=10, samples=5)
+    if isinstance(model, LanguageModel):
+        ways["score"] = lambda: score_documents(model, asked)
+        ways["next"] = lambda: next_events(model, asked, beam=10)
     rates = {}
     for name, answer in ways.items():
         start = time.perf_counter()
@@ -196,19 +195,17 @@ def _documents(settings: BenchmarkSettings, count: int) -> Documents:
 
 
 @torch.no_grad()
-def _evaluation(model: EventModel, documents: Documents, settings: BenchmarkSettings) -> Iterator[None]:
+def _evaluation(model: Model, documents: Documents, settings: BenchmarkSettings) -> Iterator[None]:
     """What perplexity needs of one batch, again and again; or frames, of a model that only knows these."""
     model.eval()
     (rows,) = in_order(len(documents), len(documents))
     while True:
         batch = collate(documents, rows).to(model.device)
-        if model.decoder is None:
-            beliefs = model.infer(batch)
-            assert beliefs is not None
-            beliefs.log_q.sum().item()  # waits for a GPU
-        else:
+        if isinstance(model, LanguageModel):
             noise = Noise(generator(settings.seed, "evaluate"), len(batch))
-            model.word_log_probs(batch, noise).sum().item()
+            model.word_log_probs(batch, noise).sum().item()  # waits for a GPU
+        elif (framed := as_frame_model(model)) is not None:
+            framed.posterior(batch).log_q.sum().item()
         yield
 
 

@@ -23,7 +23,7 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.memory import keep_freed_memory
 from ssdvae.models import model_class
-from ssdvae.models.base import EventModel, fastest_device
+from ssdvae.models.base import Model, fastest_device
 from ssdvae.training.track import FOLDER, chosen_trackers
 
 
@@ -65,21 +65,22 @@ def new_model(
     frames: Inventory,
     vectors: Vectors | None,
     slots: Slots = SLOTS,
-) -> EventModel:
+) -> Model:
     """A model with the weights that the seed gives, and the pretrained vectors of the words that have one."""
     with torch.random.fork_rng():
         # Layers draw their first weights from torch's own generator: the one place where it is used.
         torch.manual_seed(settings.seed)
         every = frames.with_unnamed(settings.values().get("unnamed_frames", 0))
         model = model_class(settings.model)(settings.model_settings, vocabulary, every, slots)
+        model.prepare_training()
     if vectors is not None:
-        weight = model.word_embedding().weight.data
+        weight = model.word_reader.words.weight.data
         weight[torch.from_numpy(vectors.found)] = torch.from_numpy(vectors.matrix[vectors.found])
     return model
 
 
 def with_classes(
-    observed: NDArray[np.int32], documents: Documents, model: EventModel, settings: TrainSettings
+    observed: NDArray[np.int32], documents: Documents, model: Model, settings: TrainSettings
 ) -> NDArray[np.int32]:
     """The observed frames and, if a model has unnamed ones, the classes that counting finds for the rest."""
     unnamed = settings.values().get("unnamed_frames", 0)
@@ -90,9 +91,9 @@ def with_classes(
     return np.where(observed >= 0, observed, found).astype(np.int32)
 
 
-def initialize_from_run(model: EventModel, folder: Path) -> None:
+def initialize_from_run(model: Model, folder: Path) -> None:
     """Give a model the weights of another that has the same words, frames and shape."""
-    other = EventModel.read(folder)
+    other = Model.read(folder)
     for kind, mine, theirs in (
         ("words", model.vocabulary.names, other.vocabulary.names),
         ("frames", _named(model), _named(other)),
@@ -102,7 +103,7 @@ def initialize_from_run(model: EventModel, folder: Path) -> None:
                 f"the {kind} of {folder} are not those of the corpus: training cannot begin with its weights"
             )
     try:
-        model.load_state_dict(other.state_dict())
+        model.start_from(other.state_dict())
     except RuntimeError as error:
         raise UserError(
             f"the weights of {folder} do not fit this model\n"
@@ -110,7 +111,7 @@ def initialize_from_run(model: EventModel, folder: Path) -> None:
         ) from error
 
 
-def _named(model: EventModel) -> tuple[str, ...]:
+def _named(model: Model) -> tuple[str, ...]:
     """The frames of the corpus, without those that a model has made."""
     return model.frames.names[: len(model.frames) - model.config.values().get("unnamed_frames", 0)]
 
@@ -146,8 +147,8 @@ def train_steps(
             f"{len(documents)} documents in batches of {settings.batch} are too few for {processes} processes"
         )
     model.train()
-    inner: EventModel = accelerator.unwrap_model(model)
-    total = settings.epochs * per_epoch
+    inner: Model = accelerator.unwrap_model(model)
+    groups, total = inner.clipping_groups(), settings.epochs * per_epoch
     guided = 0.0 if first is None else settings.values().get("unnamed_start", 0.0) * total
     for step in range(start, total):
         epoch, index = divmod(step, per_epoch)
@@ -156,13 +157,14 @@ def train_steps(
         rows = batches[index]
         part = process_slice(rows, process, processes)
         told = first if step < guided else observed
-        whole = collate(documents, rows, told, inner.surroundings)
+        whole = collate(documents, rows, told)
         batch = whole.part(part).to(accelerator.device)
         noise = Noise(generator(settings.seed, "noise", step), len(rows), part)
-        loss = model(batch, noise, step / total)
+        loss = model(batch, noise)
         # Processes average their gradients; their sum over the whole batch is what one would have.
         accelerator.backward(loss.per_document.sum() * (processes / len(rows)))
-        accelerator.clip_grad_norm_(model.parameters(), settings.clip)
+        for parameters in groups:
+            accelerator.clip_grad_norm_(parameters, settings.clip)
         if settings.decay:
             for group in optimizer.param_groups:
                 group["lr"] = settings.learning_rate * (1 - step / total)

@@ -18,9 +18,12 @@ from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.reading import Reading, left_out
 from ssdvae.data.vectors import Vectors
 from ssdvae.errors import UserError
+from ssdvae.evaluation.fitting import fit_reader, fitting_half, measuring_half
 from ssdvae.evaluation.meaning import doubts
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.evaluation.tasks import mark_of
+from ssdvae.models.base import as_frame_model
+from ssdvae.models.exact import ExactModel
 from ssdvae.progress import SILENT, Advance, Progress, no_advance
 from ssdvae.runs import Run, State, judged_by
 from ssdvae.training.known import Known, unnamed_frames
@@ -61,13 +64,15 @@ class Training:
         whole, reading = corpus.split("train"), Reading.of(settings)
         self.documents: Documents = reading.parts(whole)
         # Cut as `evaluate` cuts them.
-        self.valid: Documents = corpus.split("valid").first(reading.measured)
+        valid = corpus.split("valid").first(reading.measured)
+        self.fitting, self.valid = fitting_half(valid), valid
         longest = self.documents.longest
         words, frames, slots = len(corpus.vocabulary), len(corpus.frames), len(corpus.slots)
         frames += unnamed_frames(settings, corpus)
         refuse_if_too_large(settings, words, frames, len(self.documents), longest, slots)
         self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors, corpus.slots)
         self.model.reading, self.model.columns = replace(reading, longest=longest), corpus.columns
+        self.valid = measuring_half(valid, self.model, "valid")
         self._say_what_is_read(whole, reading)
         self.known = Known(corpus, self.documents, settings, self.model, self.say)
         self.optimizer = new_optimizer(self.model, settings)
@@ -120,7 +125,7 @@ class Training:
     def _run_to_end(self, state: State) -> Run:
         count, device = self.accelerator.num_processes, self.accelerator.device.type
         self.say(f"training in {count} process{'es' if count > 1 else ''} on {device}")
-        if self.model.infers_frames:
+        if as_frame_model(self.model) is not None:
             self.say(
                 "frames: share of the known ones that are inferred (by head: what the commonest known frame "
                 "of the head has);\ninformation: nats that a frame says of its event, 0 if nothing"
@@ -190,22 +195,23 @@ class Training:
 
     def _validate(self, state: State) -> None:
         means = self._record_training(state)
-        scores = evaluate(
-            self.model,
-            self.valid,
-            EvaluateSettings(
-                eval_batch=2 * self.settings.batch, eval_seed=self.settings.seed, bound_samples=1
-            ),
-            bounded=self.model.trained_for_bound,
-            process=self.accelerator.process_index,
-            processes=self.accelerator.num_processes,
-            reduce=lambda tally: self.accelerator.reduce(tally.to(self.accelerator.device), "sum").cpu(),
+        batch, shared = (
+            2 * self.settings.batch,
+            {
+                "process": self.accelerator.process_index,
+                "processes": self.accelerator.num_processes,
+                "reduce": lambda sums: self.accelerator.reduce(sums.to(self.accelerator.device), "sum").cpu(),
+            },
         )
+        if isinstance(self.model, ExactModel) and len(self.model.frames):
+            fit_reader(self.model, self.fitting, batch, **shared)
+        settings = EvaluateSettings(eval_batch=batch, eval_seed=self.settings.seed)
+        scores = evaluate(self.model, self.valid, settings, bounded=False, **shared)
         if (name := judged_by(scores)) is None:
             raise UserError("no event of the validation split has a known frame to judge by")
         figure = scores[name]
         self._warn_if_useless(name, figure)
-        better = state.best is None or figure < state.best or self.settings.model_settings.keeps_last
+        better = state.best is None or figure < state.best
         best = math.isfinite(figure) and better
         if best:
             state.best, state.best_step, state.stale = figure, state.step, 0
@@ -217,7 +223,7 @@ class Training:
             measured["frame_commonest"] = self.by_head
         record = self._record(state, {"split": "valid", **measured})
         self.say(_validation_line(record, means["loss"], best))
-        if state.finished and self.model.infers_frames and self.accelerator.is_main_process:
+        if state.finished and as_frame_model(self.model) is not None and self.accelerator.is_main_process:
             for doubt in doubts(record, len(self.corpus.frames)):
                 log.warning(doubt)
         # All of them look, so that all of them stop.

@@ -60,8 +60,8 @@ def train_or_resume(corpus: Corpus, out: Path, settings: TrainSettings, progress
     return resume(out, corpus.folder, progress)
 
 
-HARMLESS = ("recipe", "preset", "save_minutes", "record_steps", "track")
-"""Settings of a run that change nothing of what it learns: a recipe and a size do it by the others."""
+HARMLESS = ("preset", "save_minutes", "record_steps", "track")
+"""Settings of a run that change nothing of what it learns: a preset acts through the others."""
 
 
 def differing(asked: TrainSettings, made: TrainSettings, longest: int | None = None) -> list[str]:

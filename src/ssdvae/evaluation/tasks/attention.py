@@ -9,12 +9,12 @@ from ssdvae.evaluation.tasks.base import ATTENTION, FRAMES, Data, Figure, Observ
 if TYPE_CHECKING:
     from ssdvae.evaluation.attention import AttentionSums
     from ssdvae.evaluation.measure import Evaluation
-    from ssdvae.models.base import EventModel
+    from ssdvae.models.base import Model
 
 NAME = "attention"
 
 
-def observer(model: EventModel) -> Observer:
+def observer(model: Model) -> Observer:
     from ssdvae.evaluation.attention import AttentionSums
 
     return AttentionSums(model)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ssdvae.data.batches import Batch
     from ssdvae.data.corpus import Corpus, ItemKind
     from ssdvae.evaluation.measure import Evaluation
-    from ssdvae.models.base import Beliefs, EventModel
+    from ssdvae.models.base import FramePosterior, Model
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,19 @@ class Need:
     """Something that a model has or does not have."""
 
     name: str
-    met_by: Callable[[EventModel], bool]
+    met_by: Callable[[Model], bool]
 
 
-WORDS = Need("probabilities of words", lambda model: model.decoder is not None)
-LIKELIHOOD = Need("likelihood of whole documents", lambda model: model.has_bound)
-FRAMES = Need("inferred frames", lambda model: model.infers_frames)
-ATTENTION = Need("attention over words", lambda model: model.infers_with_attention)
+WORDS = Need("probabilities of words", lambda model: _is(model, "LanguageModel"))
+LIKELIHOOD = Need("likelihood of whole documents", lambda model: bool(getattr(model, "has_elbo", False)))
+FRAMES = Need("inferred frames", lambda model: _is(model, "FrameModel") and len(model.frames) > 0)
+ATTENTION = Need("attention over words", lambda model: _is(model, "Attentive"))
+
+
+def _is(model: Any, interface: str) -> bool:
+    from ssdvae.models import base  # slow to import, and `ssdvae --help` reads the table of tasks
+
+    return isinstance(model, getattr(base, interface))
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ class Result:
 class Observer(Protocol):
     """Sees what the model infers of every batch of the split."""
 
-    def add(self, beliefs: Beliefs, batch: Batch) -> None: ...
+    def add(self, beliefs: FramePosterior, batch: Batch) -> None: ...
 
 
 def split_data(corpus: Corpus, settings: EvaluateSettings) -> Data:
@@ -155,17 +161,17 @@ class Task:
     default: bool = field(default=True, kw_only=True)  # measured if no task is named
     data: Callable[[Corpus, EvaluateSettings], Data | None] = field(default=split_data, kw_only=True)
     check: Callable[[ModelSettings, EvaluateSettings], None] = field(default=_nothing_to_refuse, kw_only=True)
-    observer: Callable[[EventModel], Observer] | None = field(default=None, kw_only=True)
+    observer: Callable[[Model], Observer] | None = field(default=None, kw_only=True)
     scores_words: bool = field(default=False, kw_only=True)
     has_details: bool = field(default=False, kw_only=True)  # whether its results have one record an item
     takes_cloze_files: bool = field(default=False, kw_only=True)  # measured on --cloze files, too
     reproduced: bool = field(default=True, kw_only=True)  # whether `reproduce` has a table for it
     single_events: bool = field(default=False, kw_only=True)  # the paper measures it on single events
 
-    def can(self, model: EventModel) -> bool:
+    def can(self, model: Model) -> bool:
         """Whether the model has all that the task needs."""
         return not self.missing(model)
 
-    def missing(self, model: EventModel) -> list[str]:
+    def missing(self, model: Model) -> list[str]:
         """What the task needs and the model does not have."""
         return [need.name for need in self.needs if not need.met_by(model)]

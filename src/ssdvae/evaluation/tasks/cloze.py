@@ -29,7 +29,8 @@ def data(corpus: Corpus, settings: EvaluateSettings) -> Data | None:
 
 
 def check(config: ModelSettings, settings: EvaluateSettings) -> None:
-    if config.values().get("document_vector") and settings.cloze_frames == "read":
+    vector = config.values().get("document_vector") or config.values().get("variant") == "code"
+    if vector and settings.cloze_frames == "read":
         raise UserError(
             "--cloze-frames read: the document vector would read the option that it is to choose\n"
             "with a document vector, frames are foreseen"

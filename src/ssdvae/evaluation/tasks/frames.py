@@ -9,12 +9,12 @@ from ssdvae.evaluation.tasks.base import FRAMES, Data, Figure, Floor, Observer, 
 if TYPE_CHECKING:
     from ssdvae.evaluation.frames import FramePredictions
     from ssdvae.evaluation.measure import Evaluation
-    from ssdvae.models.base import EventModel
+    from ssdvae.models.base import Model
 
 NAME = "frames"
 
 
-def observer(model: EventModel) -> Observer:
+def observer(model: Model) -> Observer:
     from ssdvae.evaluation.frames import FramePredictions
 
     return FramePredictions()
@@ -29,7 +29,7 @@ def run(evaluation: Evaluation, data: Data) -> Result | None:
     from ssdvae.evaluation.meaning import accuracy_by_head
 
     scores["frame_commonest"] = accuracy_by_head(evaluation.commonest(), evaluation.documents)
-    for name in ("next_frame_nats", "latent_information"):  # the first of a model that predicts frames
+    for name in ("frame_accuracy_reader", "frame_accuracy_exact", "latent_information"):
         if (value := evaluation.split_pass.scores[name]) is not None:
             scores[name] = value
     return Result(scores["frame_events"], scores)
@@ -43,8 +43,7 @@ FRAME_PREDICTION = Task(
     "had most often in training, as far as frames were observed. The paper classifies single events: only a "
     "corpus of one event a document compares with it. Its classifiers, unlike SSDVAE, learn from the frames "
     "of all training events. Agreement is the adjusted mutual information of inferred and known frames: 1 if "
-    "one tells the other, by whatever name, and 0 by chance. “Next frame” is the log loss of a frame before "
-    "any word of its event is read: lower is better.",
+    "one tells the other, by whatever name, and 0 by chance.",
     figures=(
         Figure(
             "frame_accuracy",
@@ -66,7 +65,8 @@ FRAME_PREDICTION = Task(
         Figure("frame_f1", "macro F1", "higher", share=True, paper="3"),
         Figure("frame_ami", "agreement (AMI)", "higher", compared=False),
         Figure("frame_ece", "calibration error", "lower", share=True, compared=False),
-        Figure("next_frame_nats", "next frame, nats", "lower", compared=False),
+        Figure("frame_accuracy_reader", "by the reader alone", "higher", share=True, compared=False),
+        Figure("frame_accuracy_exact", "by the exact posterior alone", "higher", share=True, compared=False),
     ),
     run=run,
     needs=(FRAMES,),

@@ -15,17 +15,16 @@ NAME = "next"
 def run(evaluation: Evaluation, data: Data) -> Result | None:
     """None if no document has two events."""
     from ssdvae.evaluation.next_event import MEASURED, next_event_scores
+    from ssdvae.models.base import as_language_model
 
     settings, corpus = evaluation.settings, evaluation.corpus
     total = min(MEASURED, len(evaluation.documents))
     with evaluation.progress.task("next event", total) as advance:
         asked, scores = next_event_scores(
-            evaluation.model,
+            as_language_model(evaluation.model),
             evaluation.documents,
             lambda: corpus.split("train"),
             settings.eval_batch,
-            settings.bound_samples,
-            settings.eval_seed,
             advance,
         )
     return Result(asked, scores) if asked else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ssdvae.evaluation.tasks.base import Data, Figure, Result, Task
-from ssdvae.measurements import READS_AHEAD
+from ssdvae.measurements import CONDITIONS_ON_TARGETS
 
 if TYPE_CHECKING:
     from ssdvae.evaluation.measure import Evaluation
@@ -25,8 +25,15 @@ PERPLEXITY = Task(
     "The paper's perplexity counts separators. “Information” is the mutual information of an event and its "
     "frame, or of a document and a latent variable, in nats: next to 0, the frames say nothing.",
     figures=(
-        Figure("ppl", "ppl", "lower", digits=2, marked_by=READS_AHEAD),
-        Figure("ppl_official", "ppl with separators", "lower", digits=2, paper="1a", marked_by=READS_AHEAD),
+        Figure("ppl", "ppl", "lower", digits=2, marked_by=CONDITIONS_ON_TARGETS),
+        Figure(
+            "ppl_with_separators",
+            "ppl with separators",
+            "lower",
+            digits=2,
+            paper="1a",
+            marked_by=CONDITIONS_ON_TARGETS,
+        ),
         Figure("ppl_bound", "ppl bound", "lower", digits=2, headline="perplexity bound"),
         Figure(
             "latent_information",

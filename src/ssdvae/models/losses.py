@@ -1,46 +1,54 @@
-"""The output layer and its cross-entropy in one: the logits of all words are never held at once.
+"""Cross-entropy of words, fused with the output layer, over all words or a sample of them.
 
-    nll_r = log Σ_v exp(W_v x_r + b_v) − (W_w x_r + b_w)        with w = w_r, the word of the row
+**All words** (``linear_cross_entropy``). The logits of all words are never held at once:
+
+    nll_r = log Σ_v exp(W_v x_r + b_v) − (W_w x_r + b_w)        with w = w_r, the target of the row
     d nll_r / d logits_r = softmax(W x_r + b) − onehot(w_r)
 
-A document may add something to the logits of all its words, the same at each of them: ``Offsets``.
+``Offsets`` are added to the logits of all words of a document. The gradient by the logits is known as soon
+as they are, so each block of rows is multiplied out and forgotten. The gradient of W mixes the rows: it is
+kept for rows of equal weight, as in training, and recomputed for others. A block of rows is computed in tiles
+of words that stay in a processor's cache, and blocks share their memory.
 
-The gradient by the logits is known as soon as they are, so each block of rows is multiplied out at once and
-forgotten. Rows may be scaled afterwards, but the gradient of W mixes them: it is kept for rows that weigh the
-same, which is how training asks, and computed again for others.
+**A sample of the words** (``sampled_cross_entropy``), in training with very large vocabularies. Each word v
+is drawn with its own probability π_v (all rows share the drawn set D), the target w is always in, and
 
-A block of rows meets the words in tiles that stay in a processor's cache while they are exponentiated, and
-the memory of one block serves the next.
+    Ẑ = exp(o_w) + Σ_{v ∈ D, v ≠ w} exp(o_v) / π_v,        nll = log Ẑ − o_w
+
+E[Ẑ] = Z exactly. E[log Ẑ] is below log Z (Jensen) by about Var(Ẑ) / 2Z²: the loss is biased downwards, the
+less the more words are drawn. With all words both are exact.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from ssdvae.models.recurrent import full_precision
+from ssdvae.data.batches import Batch
+from ssdvae.models.layers import WordOutput, full_precision, to_padded
 
 ROWS, WORDS = 1024, 2048
 """The shape of a tile of logits."""
 
 KEPT = 2**25
-"""Logits that are held at once in training, where those of a row are needed twice (128 MB)."""
+"""Logits held at once in training, where those of a row are needed twice (128 MB)."""
 
 
 @dataclass(frozen=True)
 class Offsets:
-    """What is added to the logits of each row: ``logits[group]`` of its ``group``."""
+    """Logits that are added to those of each row: ``logits[group]`` of its ``group``."""
 
     logits: Float[Tensor, "G V"]
     group: Int[Tensor, " N"]
 
     def of(self, target: Int[Tensor, " N"]) -> Float[Tensor, " N"]:
-        """What the logit of one word of each row gets."""
+        """Return what is added to the logit of one word of each row."""
         return full_precision(self.logits[self.group, target])
 
     def tile(self, rows: slice, words: slice) -> Float[Tensor, "R W"]:
@@ -52,18 +60,18 @@ def linear_cross_entropy(
     weight: Float[Tensor, "V e"],
     bias: Float[Tensor, " V"],
     target: Int[Tensor, " N"],
-    alike: bool = True,
+    uniform_weights: bool = True,
     offsets: Offsets | None = None,
 ) -> Float[Tensor, " N"]:
-    """−log softmax(weight · row + bias + offset)[target] of each row.
+    """Return −log softmax(weight · row + bias + offset)[target] of each row.
 
-    ``alike``: whether the rows will weigh the same in what is minimised. If they will not, gradients made
-    along the way would be for nothing, and are not.
+    ``uniform_weights``: whether all rows have the same weight in the loss. If not, gradients are computed in
+    the backward pass only.
     """
     if not torch.is_grad_enabled():
         return _nll(rows, weight, bias, target, offsets, None)
     parts = (None, None) if offsets is None else (offsets.logits, offsets.group)
-    nll: Tensor = _LinearCrossEntropy.apply(rows, weight, bias, target, alike, *parts)  # type: ignore[no-untyped-call]  # torch's
+    nll: Tensor = _LinearCrossEntropy.apply(rows, weight, bias, target, uniform_weights, *parts)  # type: ignore[no-untyped-call]  # torch's
     return nll
 
 
@@ -75,19 +83,19 @@ class _LinearCrossEntropy(torch.autograd.Function):
         weight: Tensor,
         bias: Tensor,
         target: Tensor,
-        alike: bool,
+        uniform_weights: bool,
         offset_logits: Tensor | None,
         group: Tensor | None,
     ) -> Tensor:
         ctx.save_for_backward(rows, weight, bias, target, offset_logits, group)
         offsets = _offsets(offset_logits, group)
-        ctx.gradients = _Gradients(rows, weight, bias, target, offsets) if alike else None
+        ctx.gradients = _Gradients(rows, weight, bias, target, offsets) if uniform_weights else None
         return _nll(rows, weight, bias, target, offsets, ctx.gradients)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         rows, weight, bias, target, offset_logits, group = ctx.saved_tensors
-        # Given away: they are scaled in place, so a second pass over the same graph makes its own.
+        # Scaled in place below, so a second backward pass over the same graph recomputes them.
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is not None and len(upstream) and bool((upstream == upstream[0]).all()):
             for sums in gradients.sums:
@@ -104,7 +112,7 @@ def _offsets(logits: Tensor | None, group: Tensor | None) -> Offsets | None:
 
 
 class _Gradients:
-    """Those of Σ_r scale_r · nll_r by rows, weight, bias and offsets, summed tile by tile."""
+    """Gradients of Σ_r scale_r · nll_r by rows, weight, bias and offsets, summed tile by tile."""
 
     def __init__(
         self,
@@ -117,7 +125,7 @@ class _Gradients:
     ) -> None:
         self.scale, self.offsets = scale, offsets
         self.rows, self.weight = rows, weight.to(rows.dtype)
-        # What −onehot(target) gives; the words' probabilities are added to it.
+        # Start with the part of −onehot(target); ``add`` adds that of the probabilities.
         each = rows.new_ones(len(rows)) if scale is None else scale.to(rows.dtype)
         self.by_row = -each[:, None] * self.weight[target]
         self.by_weight = torch.zeros_like(weight).index_add_(0, target, (-each[:, None] * rows).to(weight))
@@ -134,10 +142,7 @@ class _Gradients:
         return [some for some in sums if some is not None]
 
     def add(self, some: slice, words: slice, exponentials: Tensor, share: Tensor) -> None:
-        """The part of some rows and words; probabilities are ``exponentials`` times the row's ``share``.
-
-        They are never multiplied out, since each row may as well be scaled where it is narrow.
-        """
+        """Add the part of some rows and words, whose probabilities are ``exponentials`` times ``share``."""
         if self.scale is not None:
             share = share * self.scale[some]
         self.by_bias[words] += exponentials.T @ share
@@ -170,7 +175,7 @@ def _nll(
     for start in range(0, count, step):
         some = slice(start, min(start + step, count))
         x = rows[some]
-        # The largest logit so far, not −∞: that would leave ∞ − ∞ where a whole tile is impossible.
+        # The largest logit so far; −∞ would give ∞ − ∞ where a whole tile is impossible.
         top, total = nll.new_full((len(x),), torch.finfo(nll.dtype).min), nll.new_zeros(len(x))
         kept = []
         for place, words in enumerate(tiles):
@@ -207,12 +212,102 @@ def log_partition(
     bias: Float[Tensor, " V"],
     some: Int[Tensor, " N"],
 ) -> Float[Tensor, " N"]:
-    """log Σ_v exp(weight_v · row + bias_v); ``some`` is any word of each row.
+    """Return log Σ_v exp(weight_v · row + bias_v); ``some`` is any word of each row.
 
-    Each row has a gradient of its own here, so in training the logits are held: of few rows, the heads.
+    Each row has a gradient of its own here, so in training the logits are held: rows are few, the heads.
     """
     if torch.is_grad_enabled():
         return full_precision(functional.linear(rows, weight.to(rows.dtype), bias.to(rows.dtype))).logsumexp(
             -1
         )
     return _nll(rows, weight, bias, some, None, None) + target_logits(rows, weight, bias, some)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sample of the words, and the probability with which each was drawn."""
+
+    words: Int[Tensor, " K"]
+    probability: Float[Tensor, " K"]
+
+
+def inclusion_probabilities(counts: Sequence[int], expected: int) -> Float[Tensor, " V"]:
+    """Return π_v = min(1, c · count_v) with c such that Σ_v π_v = ``expected``."""
+    weights = torch.tensor(counts, dtype=torch.float64).clamp_min(1)
+    certain = torch.zeros(len(weights), dtype=torch.bool)
+    while expected < len(weights):
+        share = weights * (expected - certain.sum()) / weights[~certain].sum()
+        too_likely = (share > 1) & ~certain
+        if not too_likely.any():
+            return share.where(~certain, 1)
+        certain |= too_likely
+    return torch.ones_like(weights)
+
+
+def draw(probability: Float[Tensor, " V"], generator: torch.Generator) -> Drawn:
+    """Draw each word with its own probability; processes with the same generator draw the same."""
+    uniform = torch.rand(len(probability), generator=generator, dtype=probability.dtype)
+    words = (uniform < probability).nonzero()[:, 0]
+    return Drawn(words, probability[words])
+
+
+def sampled_cross_entropy(
+    rows: Float[Tensor, "N e"],
+    weight: Float[Tensor, "V e"],
+    bias: Float[Tensor, " V"],
+    target: Int[Tensor, " N"],
+    drawn: Drawn,
+    offsets: Offsets | None = None,
+) -> Float[Tensor, " N"]:
+    """Return log Ẑ − o_target of each row."""
+    words = drawn.words.to(rows.device)
+    logits = full_precision(functional.linear(rows, weight[words].to(rows.dtype)))
+    logits = logits + (bias[words] - drawn.probability.log().to(bias))
+    own = target_logits(rows, weight, bias, target)
+    if offsets is not None:
+        logits = logits + full_precision(offsets.logits[:, words])[offsets.group]
+        own = own + offsets.of(target)
+    # Not −∞: its softmax has no gradient where nothing else was drawn.
+    logits = logits.masked_fill(words == target[:, None], torch.finfo(logits.dtype).min)
+    return functional.softplus(logits.logsumexp(-1) - own)
+
+
+def word_log_likelihood(
+    output: WordOutput,
+    states: Float[Tensor, "B M S h"],
+    batch: Batch,
+    drawn: Drawn | None = None,
+    offsets: Float[Tensor, "B V"] | None = None,
+) -> Float[Tensor, "B M S"]:
+    """Return log softmax(output(state) + offset)[word] of the real words of documents, 0 at padding.
+
+    With ``drawn``, the sum over all words is estimated from a sample. ``offsets`` are those of the documents.
+    """
+    words = batch.tokens[batch.mask]
+    rows = output.project(states[batch.mask]).flatten(0, 1)
+    added = None
+    if offsets is not None:
+        documents = torch.arange(len(batch), device=words.device).repeat_interleave(batch.mask.sum(1))
+        added = Offsets(offsets, documents.repeat_interleave(words.shape[1]))
+    if drawn is None:
+        nll = linear_cross_entropy(rows, output.weight, output.bias, words.flatten(), offsets=added)
+    else:
+        nll = sampled_cross_entropy(rows, output.weight, output.bias, words.flatten(), drawn, added)
+    return to_padded(-nll.view(words.shape), batch.mask)
+
+
+def frame_nll(
+    log_q: Float[Tensor, "B M F"], observed: Int[Tensor, "B M"], mask: Bool[Tensor, "B M"]
+) -> Float[Tensor, " B"]:
+    """Return −Σ_m log q(I_m) over the observed events."""
+    chosen = log_q.gather(-1, observed.clamp_min(0)[..., None])[..., 0]
+    return -(chosen * (mask & (observed >= 0))).sum(1)
+
+
+def weight_scale(normalize: str, words: Int[Tensor, " B"]) -> Int[Tensor, " B"]:
+    """Return the factor of the weights of an objective in each document.
+
+    The papers tuned these weights against a mean per word, so ``word`` multiplies them by the number of words
+    of the document; ``document`` is the formula as printed.
+    """
+    return words if normalize == "word" else torch.ones_like(words)

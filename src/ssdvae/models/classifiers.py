@@ -10,51 +10,40 @@ from torch.nn import functional
 from ssdvae.config import SLOTS, ClassifierSettings, Slots
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.base import Beliefs, EventModel, Loss
-from ssdvae.models.flops import linear_flops
-from ssdvae.models.latent import frame_nll
-from ssdvae.models.recurrent import Bidirectional, dropped, full_precision
+from ssdvae.models.base import FrameModel, FramePosterior, Loss, Model
+from ssdvae.models.layers import PaddedGRU, dropout, full_precision
+from ssdvae.models.losses import frame_nll
 
 
-class RNNLMClassifier(EventModel):
+class RNNLMClassifier(Model, FrameModel):
     """p(f_m | w) = softmax(softplus(W h_m + b)), with h_m the last states of a bidirectional GRU.
 
     The last states of an event are the forward one at its last slot and the backward one at its head; with
-    one event per document, as in the paper, these are the last states of the document. Learns from observed
-    frames only, and says nothing about words.
+    one event per document, as in the paper, these are the last states of the document. It learns from
+    observed frames only and gives words no probability.
     """
 
     config: ClassifierSettings
-    decoder = None
-    infers_frames = True
 
     def __init__(
         self, config: ClassifierSettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
     ) -> None:
         super().__init__(config, vocabulary, frames, slots)
-        self.encoder = Bidirectional(self.reader.width, config.hidden, config.layers)
+        self.gru = PaddedGRU(self.word_reader.width, config.hidden, config.layers)
         self.w_out = nn.Linear(2 * config.hidden, len(frames))
 
-    @property
-    def latent_shape(self) -> tuple[int, int]:
-        return 1, len(self.frames)
-
-    def forward(self, batch: Batch, noise: Noise, progress: float = 1.0) -> Loss:
+    def forward(self, batch: Batch, noise: Noise) -> Loss:
         nll = frame_nll(self._log_q(batch, noise), batch.observed, batch.mask)
         return Loss(nll, {"frame_nll": nll})
 
-    def flops(self, documents: int, events: int, chains: int = 1) -> int:
-        reading = self.encoder.flops(documents, events, len(self.slots))
-        return reading + linear_flops(self.w_out, documents * events)
-
-    def infer(self, batch: Batch) -> Beliefs:
-        return Beliefs(self._log_q(batch, None), batch.mask)
+    def posterior(self, batch: Batch) -> FramePosterior:
+        return FramePosterior(self._log_q(batch, None), batch.mask)
 
     def _log_q(self, batch: Batch, noise: Noise | None) -> Float[Tensor, "B M F"]:
-        states = self.encoder(self.reader(batch.tokens), batch.mask)
+        states = self.gru.at_words(self.word_reader(batch.tokens), batch.mask)
         forwards, backwards = states.view(*batch.tokens.shape, 2, -1).unbind(3)
         last = torch.cat([forwards[:, :, -1], backwards[:, :, 0]], dim=-1)
-        last = dropped(last, self.config.dropout, noise if self.training else None)
+        last = dropout(last, self.config.dropout, noise if self.training else None)
         return full_precision(functional.softplus(self.w_out(last))).log_softmax(-1)
 
 

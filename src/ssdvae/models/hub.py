@@ -1,4 +1,4 @@
-"""How a model is saved and loaded: in a folder of JSON and safetensors, or on the Hugging Face Hub.
+"""Saving and loading models: in a folder of JSON and safetensors, on the Hugging Face Hub, or packaged.
 
 Nothing in these files can be executed.
 """
@@ -6,13 +6,13 @@ Nothing in these files can be executed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
-from torch import nn
 
 from ssdvae.config import SLOTS, ModelSettings, Slots
 from ssdvae.config.formats import read_model_settings, versioned
@@ -29,13 +29,39 @@ from ssdvae.shapes import check_shape
 from ssdvae.weights import check_finite, load_weights, put_into, save_weights
 
 if TYPE_CHECKING:
-    from ssdvae.models.base import EventModel
+    from ssdvae.models.base import Model
 
 FILES = ("config.json", "model.safetensors", "vocab.json", "frames.json")
 
+FOLDER = Path(__file__).parents[1] / "pretrained"
+"""The folder of the models that come with the package."""
+
+DEFAULT = "wiki-en"
+"""The model that answers where none is named."""
+
+SCRIPTS = "scripts.jsonl"
+"""A file beside the weights of a packaged model: scripts that it generated, to look at without its corpus."""
+
+
+def packaged(name: str) -> Path | None:
+    """Return the folder of a packaged model; None if there is none of this name."""
+    folder = FOLDER / name
+    return folder if re.fullmatch(r"[\w-]+", name) and (folder / "config.json").is_file() else None
+
+
+def default_model() -> Path:
+    """Return the folder of the model that answers where none is named."""
+    folder = packaged(DEFAULT)
+    if folder is None:
+        raise UserError(
+            f"no model is named, and this installation comes without {DEFAULT}, the one that would answer\n"
+            "name a run folder, or a model on the Hugging Face Hub; ssdvae demo makes a run in three minutes"
+        )
+    return folder
+
 
 class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts", "frames"]):
-    """What ``EventModel`` inherits to be saved, loaded and published."""
+    """The methods of ``Model`` that save, load and publish it."""
 
     config: ModelSettings
     vocabulary: Vocabulary
@@ -64,9 +90,12 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
                 self.generate_model_card(scores=scores, story=story).save(path)
 
     def _save_pretrained(self, save_directory: Path) -> None:
-        assert isinstance(self, nn.Module)
+        from ssdvae.models.base import Model  # which needs this module first
+
+        assert isinstance(self, Model)
+        weights = self.weights_to_publish()
         # Before anything is written: what was saved before stays whole.
-        check_finite(self.state_dict(), "the model is not saved")
+        check_finite(weights, "the model is not saved")
         with atomic_write(save_directory / "config.json") as path:
             values = versioned(self.config.to_publish())
             values |= {"reading": asdict(self.reading), "slots": self.slots}
@@ -77,7 +106,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         self.frames.save(save_directory / "frames.json")
         # The weights come last, and vouch for the others.
         digests = {name: sha256(save_directory / name) for name in FILES if name.endswith(".json")}
-        save_weights(save_directory / "model.safetensors", self.state_dict(), digests)
+        save_weights(save_directory / "model.safetensors", weights, digests)
         if self.typical is not None:
             self.typical.write(save_directory)
 
@@ -92,7 +121,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         local_files_only: bool,
         token: str | bool | None,
         **model_kwargs: Any,
-    ) -> EventModel:
+    ) -> Model:
         folder = Path(model_id)
         if not folder.is_dir():
             folder = Path(
@@ -109,8 +138,8 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         return cls.read(folder)
 
     @classmethod
-    def read(cls, folder: Path) -> EventModel:
-        """The model in a folder."""
+    def read(cls, folder: Path) -> Model:
+        """Return the model in a folder."""
         return read_model(folder)
 
 
@@ -134,8 +163,8 @@ def _columns(record: object) -> Columns | None:
     return None if record is None else Columns.from_record(record)
 
 
-def read_model(folder: Path) -> EventModel:
-    """The model in a folder, whichever it is."""
+def read_model(folder: Path) -> Model:
+    """Return the model in a folder, whichever it is."""
     from ssdvae.models import model_class  # the table of models needs this module first
 
     for name in FILES:

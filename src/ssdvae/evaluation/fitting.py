@@ -1,0 +1,78 @@
+"""Fit how the exact model names frames: which reader, and the power of the exact posterior.
+
+Half of the validation documents fit; frames are measured on the other half, or on the test split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ssdvae.data.batches import collate, within_bounds
+from ssdvae.data.documents import Documents
+from ssdvae.models.base import Model
+from ssdvae.models.exact import POWER, ExactModel
+
+POWERS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5)
+
+
+def fitting_half(documents: Documents) -> Documents:
+    """Return every second document, from the first on."""
+    return documents.take(np.arange(0, len(documents), 2))
+
+
+def measuring_half(documents: Documents, model: Model, split: str) -> Documents:
+    """Return all documents, without the labels that the model was fitted to."""
+    if split != "valid" or not isinstance(model, ExactModel) or len(documents) < 2:
+        return documents
+    fitted = fitting_half(documents)
+    frames = np.array(documents.frames)
+    frames[fitted.in_order()] = -1
+    return replace(documents, frames=frames)
+
+
+@torch.no_grad()
+def fit_reader(
+    model: ExactModel,
+    documents: Documents,
+    batch: int,
+    process: int = 0,
+    processes: int = 1,
+    reduce: Callable[[Tensor], Tensor] = lambda sums: sums,
+) -> None:
+    """Keep the reader with the most frames right on labelled documents, at the power that fits it best.
+
+    The power has the lowest log loss. Without labelled events, the reader trained by the exact posterior is
+    kept. Each process takes every n-th batch.
+    """
+    training = model.training
+    model.eval()
+    powers = torch.tensor(POWERS, device=model.device)
+    nats, correct = torch.zeros(2, 2, len(POWERS), dtype=torch.float64)
+    for number, rows in enumerate(within_bounds(documents.lengths, batch)):
+        if number % processes != process:
+            continue
+        part = collate(documents, rows).to(model.device)
+        gold = part.frames[part.mask]
+        known = gold >= 0
+        if not bool(known.any()):
+            continue
+        exact, gold = model.exact_posterior(part)[known], gold[known]
+        for reader, log_q in enumerate(model.read_by_each(part)):
+            for place, power in enumerate(powers):
+                log_p = (log_q[known] + power * exact).log_softmax(-1).double()
+                nats[reader, place] -= log_p.gather(1, gold[:, None]).sum().cpu()
+                correct[reader, place] += (log_p.argmax(1) == gold).sum().cpu()
+    nats, correct = reduce(nats), reduce(correct)
+    model.train(training)
+    if not bool(nats.any()):
+        model.keep_reader(1, POWER)
+        return
+    readers = 1 if model.rival is None else 2
+    best = nats[:readers].argmin(1)
+    which = int(correct[torch.arange(readers), best].argmax())
+    model.keep_reader(which, POWERS[int(best[which])])

@@ -1,0 +1,469 @@
+"""The exact model, our default: frames are summed out, so the likelihood is exact and nothing is sampled.
+
+    p(w, f) = Π_m p(f_m | w_<m) p(v_m, a_m | f_m, w_<m)
+
+An event is a head v and arguments a. With h the decoder's state before the event and z_s that before slot s,
+
+    p(f | h)              = softmax(E^F Q h + b)                   the frame of the next event
+    p(v | f, h)           ∝ p_0(v | h) a_fv                        a frame reweighs the heads (``mixture``)
+    p(a_s | f, h, v, a_<) = softmax(W_out (z_s + U_s E^F_f))       and guides the arguments
+    p(v, a | h)           = Σ_f p(f, v | h) Π_s p(a_s | f, h, v, a_<s)
+    r(f | h, v, a)        = p(f, v, a | h) / p(v, a | h)           the exact posterior
+
+Arguments are scored once for each candidate frame of v, of which there are few. All other frames are taken to
+have the arguments of v's first candidate or, if it has none, those of an extra vector that is no frame's.
+
+Given the words, frames are independent of each other, and later events say nothing of r. The **reader**
+q(f_m | whole document) (``reader``) does use them. It names frames, and gradients never reach the generative
+part from it. Two readers are trained in one run: one by the observed labels alone (κ = 0), one also by the KL
+divergence from r on the other events (κ = 1). The better one on labelled validation events is kept, and
+
+    posterior(f_m) ∝ q(f_m | w) r(f_m | w_≤m)^power
+
+with the power that fits these events best. Without any frames (F = 0) the model has a single component.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ssdvae.config import SLOTS, ExactSettings, Slots
+from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.vocabulary import Inventory, Vocabulary
+from ssdvae.models.base import FrameModel, FramePosterior, LanguageModel, LatentQuery, Latents, Loss, State
+from ssdvae.models.decoders import GRUDecoder
+from ssdvae.models.layers import WordReader, full_precision, to_padded
+from ssdvae.models.losses import (
+    Drawn,
+    linear_cross_entropy,
+    log_partition,
+    sampled_cross_entropy,
+    target_logits,
+)
+from ssdvae.models.mixture import EventScores, Support, candidates
+from ssdvae.models.reader import FrameReader, HeadFrameCounts
+
+PENALTY = 3.0
+"""The initial −log κ_f: a frame begins by giving 5 % to heads that it was never seen with."""
+
+POWER = 0.3
+"""The power of the exact posterior where no labelled event can tell a better one."""
+
+
+@dataclass(frozen=True)
+class ExactState:
+    """The decoder's state, and within an event what its words so far say of the frame."""
+
+    decoder: State
+    log_frames: Float[Tensor, "B F"] | None = None  # log of the weight of each frame, up to a constant
+    head: Int[Tensor, " B"] | None = None
+    candidates: Float[Tensor, "B D V"] | None = None  # log p(next word) by each candidate of the head
+
+    def select(self, rows: Int[Tensor, " K"]) -> ExactState:
+        values = (getattr(self, field.name) for field in fields(self)[1:])
+        return ExactState(self.decoder.select(rows), *(None if x is None else x[rows] for x in values))
+
+
+class ExactDecoder(GRUDecoder):
+    """A language model p_0, the vectors E^F of the frames, and the candidate frames of each head."""
+
+    table: Tensor
+
+    def __init__(self, config: ExactSettings, reader: WordReader, frames: int, unknown: int) -> None:
+        super().__init__(reader, config.hidden, config.layers, config.tied, config.context_vector)
+        words, width = reader.words.weight.shape
+        self.unknown = unknown
+        # The last one is no frame's: it stands for those of a head that was never seen with any.
+        self.frame_vectors = nn.Parameter(torch.randn(frames + 1, width) * 0.1)
+        self.foresee = nn.Linear(config.hidden, width, bias=False)  # Q
+        self.frame_bias = nn.Parameter(torch.zeros(frames))
+        # U of each argument; an event may have none.
+        self.guide = nn.Linear(width, (self.slots - 1) * config.hidden, bias=False)
+        self.penalty = nn.Parameter(torch.zeros(frames))
+        self.bonus = nn.Parameter(torch.zeros(words, config.candidates))
+        self.unknown_bonus = nn.Parameter(torch.zeros(frames))
+        self.register_buffer("table", torch.full((words, config.candidates), -1))
+
+    @torch.no_grad()
+    def initialize_from_data(
+        self,
+        heads: Int[Tensor, " N"],
+        frames: Int[Tensor, " N"],
+        vectors: Float[Tensor, "V e"],
+        lexicon: Int[Tensor, "P 2"] | None = None,
+    ) -> None:
+        """Take as candidates what was observed together or is in a lexicon; start at the frequencies.
+
+        Where p_0 is the frequency of heads, b_fv = log p(v | f) − log p(v) makes p(v | f, h) = p(v | f).
+        A frame's vector starts at the mean of the word vectors of its heads.
+        """
+        words, most = self.table.shape
+        # Counted on the CPU, where the documents are.
+        heads, frames = heads.cpu(), frames.cpu()
+        known, total = heads != self.unknown, max(1, len(heads))
+        table, together = candidates(heads[known], frames[known], words, most, lexicon)
+        # Heads that only the lexicon has are as frequent as what was seen once.
+        by_head = heads.bincount(minlength=words).float().clamp_min(1)
+        by_frame = frames.bincount(minlength=len(self.frame_bias)).float() + 1
+        unknown = frames[~known].bincount(minlength=len(by_frame)) + 0.5
+        expected = by_head[:, None] * by_frame[table.clamp_min(0)] / total
+        self.table.copy_(table)
+        self.bonus.copy_((together / expected).log().masked_fill(table < 0, 0))
+        self.unknown_bonus.copy_((unknown / by_frame * total / unknown.sum()).log())
+        self.frame_bias.copy_((by_frame / by_frame.sum()).log())
+        self.penalty.fill_(PENALTY)
+        frames, vectors, random = frames[known], vectors.cpu(), self.frame_vectors.cpu()
+        sums = torch.zeros_like(random).index_add_(0, frames, vectors[heads[known]])
+        counts = frames.bincount(minlength=len(sums))[:, None]
+        self.frame_vectors.copy_(torch.where(counts > 0, sums / counts, random))
+
+    @property
+    def support(self) -> Support:
+        weights, others, unknown = (
+            full_precision(x).exp() for x in (self.bonus, -self.penalty, self.unknown_bonus)
+        )
+        return Support(self.table, weights, others, self.unknown, unknown)
+
+    def score(
+        self, states: Float[Tensor, "N S h"], words: Int[Tensor, "N S"], drawn: Drawn | None = None
+    ) -> EventScores:
+        """Score events under each frame, from the states before each of their words."""
+        log_frames = self.log_frames(states[:, 0])
+        rows = self.output.project(states)
+        heads = log_frames + self._heads(rows[:, 0], words[:, 0], drawn)
+        frames = self._frame_rows(words[:, 0])
+        event, place = (frames >= 0).nonzero(as_tuple=True)
+        guided = rows[event, 1:] + self._guidance()[frames[event, place]]
+        arguments = self._log_probs(guided, words[event, 1:], drawn)
+        by_place = arguments.new_zeros(*frames.shape, self.slots - 1).index_put((event, place), arguments)
+        return EventScores(log_frames, heads, by_frame(by_place, frames, heads.shape[-1]))
+
+    def log_frames(self, before: Float[Tensor, "N h"]) -> Float[Tensor, "N F"]:
+        """Return log p(f | h)."""
+        logits = functional.linear(self.foresee(before), self.frame_vectors[:-1], self.frame_bias)
+        return full_precision(logits).log_softmax(-1)
+
+    def _heads(
+        self, rows: Float[Tensor, "N e"], heads: Int[Tensor, " N"], drawn: Drawn | None
+    ) -> Float[Tensor, "N F"]:
+        """Return log p(v | f, h) = log p_0(v | h) + log a_fv − log ρ_f."""
+        weight, bias, support = self.output.weight, self.output.bias, self.support
+        own = target_logits(rows, weight, bias, heads)
+        if drawn is None:
+            log_z = log_partition(rows, weight, bias, heads)
+        else:
+            log_z = own + sampled_cross_entropy(rows, weight, bias, heads, drawn)
+        scores = full_precision(functional.linear(rows, weight[support.words], bias[support.words]))
+        reach = support.reach((scores - log_z[:, None]).exp())
+        return (own - log_z)[:, None] + support.of(heads).log() - reach.log()
+
+    def _guidance(self) -> Float[Tensor, "G A e"]:
+        """Return U_s E^F_f of each frame and argument, in the space of the output layer."""
+        guided = self.guide(self.frame_vectors).unflatten(-1, (self.slots - 1, self.gru.hidden_size))
+        return self.output.project(guided)
+
+    def _frame_rows(self, heads: Int[Tensor, " N"]) -> Int[Tensor, "N D"]:
+        """Return the rows of E^F that score the arguments of a head: at least one, from the left."""
+        frames = self.table[heads]
+        first = frames[:, :1].where(frames[:, :1] >= 0, len(self.frame_bias))
+        return torch.cat([first, frames[:, 1:]], dim=1)
+
+    def _log_probs(
+        self, rows: Float[Tensor, "R A e"], words: Int[Tensor, "R A"], drawn: Drawn | None
+    ) -> Float[Tensor, "R A"]:
+        """Return log softmax(W_out row)[word]."""
+        weight, bias, target = self.output.weight, self.output.bias, words.flatten()
+        if drawn is None:
+            nll = linear_cross_entropy(rows.flatten(0, 1), weight, bias, target, uniform_weights=False)
+        else:
+            nll = sampled_cross_entropy(rows.flatten(0, 1), weight, bias, target, drawn)
+        return -nll.view(words.shape)
+
+    def next_word(
+        self,
+        states: Float[Tensor, "B h"],
+        decoder: State,
+        before: ExactState,
+        given: Int[Tensor, " B"],
+        words: Int[Tensor, " B"] | None,
+        position: int,
+    ) -> tuple[Float[Tensor, "B V"], ExactState]:
+        """Return log p(next word) after ``words`` at a position of the event, whose frame may be given.
+
+        Within the event the state keeps the weights of the frames: p(f | h) / ρ_f until the head is read,
+        then r, which each argument updates.
+        """
+        rows = self.output.project(states)
+        if position == self.slots:  # the event is complete, and a separator follows
+            return self._log_softmax(rows), ExactState(decoder)
+        if words is None:
+            return self._next_head(states, rows, decoder, given)
+        assert before.log_frames is not None
+        if position == 1:
+            log_r, head = (before.log_frames + self.support.of(words).log()).log_softmax(-1), words
+        else:
+            assert before.head is not None
+            assert before.candidates is not None
+            head = before.head
+            chosen = words[:, None, None].expand(-1, before.candidates.shape[1], 1)
+            log_p = before.candidates.gather(2, chosen)[..., 0]
+            log_r = before.log_frames + by_frame(log_p, self._frame_rows(head), before.log_frames.shape[1])
+            log_r = log_r.log_softmax(-1)
+        # log p(a_s | h, v, a_<s) = log Σ_f r(f | h, v, a_<s) p(a_s | f, h, v, a_<s)
+        frames = self._frame_rows(head)
+        by_candidate = self._log_softmax(rows[:, None] + self._guidance()[frames, position - 1])
+        # Each candidate counts for its own frame, and the first for all others too.
+        places = torch.arange(frames.shape[1], device=frames.device).expand_as(frames)
+        weights = log_r.new_zeros(frames.shape).scatter_add(
+            1, by_frame(places, frames, log_r.shape[1]), log_r.exp()
+        )
+        log_p = (by_candidate + weights.log()[..., None]).logsumexp(1)
+        return log_p, ExactState(decoder, log_r, head, by_candidate)
+
+    def _next_head(
+        self,
+        states: Float[Tensor, "B h"],
+        rows: Float[Tensor, "B e"],
+        decoder: State,
+        given: Int[Tensor, " B"],
+    ) -> tuple[Float[Tensor, "B V"], ExactState]:
+        """Return log p(v | h), or log p(v | f, h) where f is given."""
+        support, log_p0 = self.support, self._log_softmax(rows)
+        log_reach = support.reach(log_p0[:, support.words].exp()).log()
+        free, every = self.log_frames(states), torch.arange(log_reach.shape[1], device=given.device)
+        certain = torch.zeros_like(free).masked_fill(every != given[:, None], -torch.inf)
+        weights = certain.where(given[:, None] >= 0, free) - log_reach
+        log_p = log_p0 + support.over_words(weights.exp()).log()
+        return log_p, ExactState(decoder, weights)
+
+    def _log_softmax(self, rows: Float[Tensor, "*rows e"]) -> Float[Tensor, "*rows V"]:
+        return full_precision(self.output.linear(rows)).log_softmax(-1)
+
+
+def by_frame(
+    by_place: Shaped[Tensor, "N D *slots"], frames: Int[Tensor, "N D"], count: int
+) -> Shaped[Tensor, "N F *slots"]:
+    """Return the values of a head's candidates by frame; all other frames have that of the first."""
+    slots = by_place.shape[2:]
+    row, place = ((frames >= 0) & (frames < count)).nonzero(as_tuple=True)
+    default = by_place[:, :1].expand(-1, count, *slots)
+    return default.index_put((row, frames[row, place]), by_place[row, place])
+
+
+class ExactModel(LanguageModel, FrameModel):
+    """p(words, frames) with the frames summed out, and a reader that names them.
+
+    ``Latents.frames`` are frames that are given, −1 where summed out.
+    """
+
+    config: ExactSettings
+    decoder: ExactDecoder
+    power: Tensor
+    use_rival: Tensor
+
+    def __init__(
+        self, config: ExactSettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+    ) -> None:
+        super().__init__(config, vocabulary, frames, slots)
+        self.decoder = ExactDecoder(config, self.word_reader, max(1, len(frames)), vocabulary.unknown)
+        self.counts = HeadFrameCounts(len(vocabulary), len(frames)) if len(frames) else None
+        self.frame_reader = self._new_reader() if len(frames) else None  # κ = 0, or the one that was kept
+        self.rival: FrameReader | None = None  # κ = 1, in training only
+        self.register_buffer("power", torch.tensor(POWER))
+        self.register_buffer("use_rival", torch.tensor(True), persistent=False)
+
+    def _new_reader(self) -> FrameReader:
+        width = self.word_reader.words.embedding_dim
+        return FrameReader(width, len(self.slots), self.config.hidden, len(self.frames))
+
+    def prepare_training(self) -> None:
+        self.rival = self._new_reader() if len(self.frames) else None
+
+    @property
+    def reader(self) -> FrameReader:
+        """The reader that names frames."""
+        chosen = self.rival if self.rival is not None and bool(self.use_rival) else self.frame_reader
+        assert chosen is not None
+        return chosen
+
+    def clipping_groups(self) -> list[list[nn.Parameter]]:
+        """Clip the gradients of each reader apart, so that the generative part learns as it would alone."""
+        readers = [list(r.parameters()) for r in (self.frame_reader, self.rival) if r is not None]
+        theirs = {id(parameter) for group in readers for parameter in group}
+        return [[p for p in self.parameters() if id(p) not in theirs], *readers]
+
+    def weights_to_publish(self) -> Mapping[str, Tensor]:
+        """Return the weights with one reader, the one that is kept."""
+        weights = {name: x for name, x in self.state_dict().items() if not name.startswith("rival.")}
+        if self.rival is not None and bool(self.use_rival):
+            weights |= {f"frame_reader.{name}": x for name, x in self.rival.state_dict().items()}
+        return weights
+
+    def start_from(self, weights: Mapping[str, Tensor]) -> None:
+        prefix = "frame_reader."
+        rival = {
+            f"rival.{name.removeprefix(prefix)}": x for name, x in weights.items() if name.startswith(prefix)
+        }
+        self.load_state_dict({**weights, **(rival if self.rival is not None else {})})
+
+    def initialize_from_data(
+        self,
+        heads: Int[Tensor, " N"],
+        observed: Int[Tensor, " N"],
+        lexicon: Int[Tensor, "P 2"] | None = None,
+        lemmas: Int[Tensor, " V"] | None = None,
+    ) -> None:
+        seen = observed >= 0
+        if self.counts is None or (not seen.any() and lexicon is None):
+            return
+        heads, observed = heads[seen], observed[seen]
+        self.decoder.initialize_from_data(heads, observed, self.word_reader.words.weight, lexicon)
+        self.counts.initialize_from_data(heads, observed, self.vocabulary.unknown, lexicon, lemmas)
+
+    def forward(self, batch: Batch, noise: Noise) -> Loss:
+        """Return −log p(words, observed frames), plus the losses of the readers, which train them alone."""
+        scored = self._score(batch, self._no_frames(batch), drawn=self.draw_words(noise))
+        log_p = to_padded(scored.marginal(), batch.mask).sum(1)
+        posterior = scored.posterior()
+        frame_nll = to_padded(_nll(posterior, batch), batch.mask).sum(1)
+        loss, terms = frame_nll - log_p, {"reconstruction": log_p, "frame_nll": frame_nll}
+        shown = self._labels_shown(batch, noise)
+        for kappa, reader in enumerate((self.frame_reader, self.rival)):
+            if reader is not None:
+                each = _reader_loss(self._read(reader, batch, shown), posterior.detach(), batch, kappa)
+                terms[f"reader_{kappa}"] = to_padded(each, batch.mask).sum(1)
+                loss = loss + terms[f"reader_{kappa}"]
+        return Loss(loss, terms)
+
+    def _labels_shown(self, batch: Batch, noise: Noise) -> Int[Tensor, "B M"]:
+        """Hide labels at random: all of them in half of the documents, a random share in the others."""
+        if not self.training or not len(self.frames):
+            return batch.observed
+        rate = (2 * noise.uniform(1, device=self.device) - 1).clamp_min(0)
+        shown = noise.uniform(batch.mask.shape[1], device=self.device) < rate
+        return batch.observed.where(shown, -1)
+
+    def _read(self, reader: FrameReader, batch: Batch, labels: Int[Tensor, "B M"]) -> Float[Tensor, "N F"]:
+        """Return log q of the real events by one reader."""
+        assert self.counts is not None
+        words = self.word_reader.words(batch.tokens).detach()
+        own = batch.observed if self.training else None
+        log_q: Tensor = reader(words, batch.tokens[..., 0], labels, batch.mask, self.counts, own)
+        return log_q
+
+    def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
+        """Return one row: log p(words, observed frames), exactly."""
+        scored = self._score(batch, self._no_frames(batch))
+        log_p = scored.marginal() - _nll(scored.posterior(), batch)
+        return to_padded(log_p, batch.mask).sum(1)[None]
+
+    def posterior(self, batch: Batch) -> FramePosterior:
+        """Return the reader times the exact posterior to a power; observed frames are certain."""
+        exact = self.exact_posterior(batch)
+        read = self._read(self.reader, batch, batch.observed)
+        log_q = self._certain((read + self.power * exact).log_softmax(-1), batch)
+        parts = {"reader": to_padded(read, batch.mask), "exact": to_padded(exact, batch.mask)}
+        return FramePosterior(to_padded(log_q, batch.mask), batch.mask, parts=parts)
+
+    def exact_posterior(self, batch: Batch) -> Float[Tensor, "N F"]:
+        """Return log r(f | words up to the end of the event) of the real events."""
+        return self._score(batch, self._no_frames(batch)).posterior()
+
+    def read_by_each(self, batch: Batch) -> Float[Tensor, "R N F"]:
+        """Return log q of the real events by each reader, with no frame observed."""
+        readers = [reader for reader in (self.frame_reader, self.rival) if reader is not None]
+        nothing = torch.full_like(batch.observed, -1)
+        return torch.stack([self._read(reader, batch, nothing) for reader in readers])
+
+    @torch.no_grad()
+    def keep_reader(self, which: int, power: float) -> None:
+        """Name frames with one of the readers and this power of the exact posterior from now on."""
+        self.use_rival.fill_(which == 1)
+        self.power.fill_(power)
+
+    def _certain(self, log_q: Float[Tensor, "N F"], batch: Batch) -> Float[Tensor, "N F"]:
+        observed = batch.observed[batch.mask][:, None]
+        every = torch.arange(log_q.shape[-1], device=log_q.device)
+        certain = torch.zeros_like(log_q).masked_fill(every != observed, -torch.inf)
+        return certain.where(observed >= 0, log_q)
+
+    def next_frame(self, read: Batch) -> Float[Tensor, "B F"]:
+        """Return log p(f | h) after the last event."""
+        latents = self.latents(LatentQuery.roll_out(read, 1))
+        state = self.start(read, latents)
+        assert isinstance(state, ExactState)
+        word = self.word_reader.single_position(None, 0, len(read))
+        states, _ = self.decoder.step(word, state.decoder, latents.after(read.mask.shape[1]), 0)
+        return self.decoder.log_frames(states)
+
+    def latents(self, query: LatentQuery) -> Latents:
+        """Return the observed frames of the events to come; all others are summed out."""
+        return self._given(query.observed, query.mask)
+
+    def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M S"]:
+        return self.log_probs(batch, self._given(batch.observed, batch.mask))
+
+    def log_probs(
+        self,
+        batch: Batch,
+        latents: Latents,
+        state: State | None = None,
+        drawn: Drawn | None = None,
+    ) -> Float[Tensor, "B M S"]:
+        assert latents.frames is not None
+        given = latents.frames[:, latents.event : latents.event + batch.mask.shape[1]][batch.mask]
+        return to_padded(self._score(batch, latents, state, drawn).words(given), batch.mask)
+
+    def start(self, read: Batch, latents: Latents) -> State:
+        return ExactState(super().start(read, latents))
+
+    def next_word(
+        self, state: State, latents: Latents, words: Int[Tensor, " B"] | None, position: int
+    ) -> tuple[Float[Tensor, "B V"], State]:
+        assert isinstance(state, ExactState)
+        assert latents.frames is not None
+        vectors = self.word_reader.single_position(words, position, len(latents.mask))
+        states, after = self.decoder.step(vectors, state.decoder, latents, position)
+        given = latents.frames[:, latents.event]
+        return self.decoder.next_word(states, after, state, given, words, position)
+
+    def _score(
+        self, batch: Batch, latents: Latents, state: State | None = None, drawn: Drawn | None = None
+    ) -> EventScores:
+        """Score the real events of a batch, one row each; after a state, or from the start."""
+        start = state.decoder if isinstance(state, ExactState) else self.decoder.init_state(latents)
+        states = self.decoder(self.word_reader(batch.tokens), start, latents).states
+        return self.decoder.score(states[batch.mask], batch.tokens[batch.mask], drawn)
+
+    def _no_frames(self, batch: Batch) -> Latents:
+        return self._given(torch.full_like(batch.observed, -1), batch.mask)
+
+    def _given(self, frames: Int[Tensor, "B N"], mask: Bool[Tensor, "B N"]) -> Latents:
+        vectors = self.decoder.frame_vectors.new_zeros(*mask.shape, 0)
+        return Latents(vectors, mask, frames.masked_fill(~mask, -1))
+
+
+def _nll(log_q: Float[Tensor, "N F"], batch: Batch) -> Float[Tensor, " N"]:
+    """Return −log q of the observed frames of the real events, 0 where none is."""
+    observed = batch.observed[batch.mask]
+    log_p: Tensor = log_q.gather(1, observed.clamp_min(0)[:, None])[:, 0]
+    return -log_p.masked_fill(observed < 0, 0)
+
+
+def _reader_loss(
+    log_q: Float[Tensor, "N F"], log_r: Float[Tensor, "N F"], batch: Batch, kappa: int
+) -> Float[Tensor, " N"]:
+    """Return −log q(I_m) of observed events and κ KL(r ‖ q) of the others."""
+    labelled = _nll(log_q, batch)
+    if not kappa:
+        return labelled
+    r = log_r.exp()
+    divergence: Tensor = -(r * log_q).sum(-1) - torch.special.entr(r).sum(-1)
+    loss: Tensor = labelled + kappa * divergence.masked_fill(batch.observed[batch.mask] >= 0, 0)
+    return loss
