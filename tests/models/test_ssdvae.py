@@ -38,7 +38,14 @@ class Case:
     def __init__(self, variant: str, attention: str) -> None:
         self.prefix = f"{variant}-{attention}/"
         self.settings = SSDVAESettings.exactly(
-            {"embedding": 3, "hidden": 3, "layers": 2, "samples": 2, "attention": attention, "variant": variant}
+            {
+                "embedding": 3,
+                "hidden": 3,
+                "layers": 2,
+                "samples": 2,
+                "attention": attention,
+                "variant": variant,
+            }
         )
         torch.manual_seed(7)
         self.model = self._model(self.settings)
@@ -69,7 +76,9 @@ class Case:
         return self.model.continuations(seeds, latents, options)
 
 
-@pytest.fixture(params=[(v, a) for v in ("text", "code") for a in ("addition", "concatenation")], ids="-".join)
+@pytest.fixture(
+    params=[(v, a) for v in ("text", "code") for a in ("addition", "concatenation")], ids="-".join
+)
 def case(request: pytest.FixtureRequest) -> Case:
     return Case(*request.param)
 

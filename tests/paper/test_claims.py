@@ -113,7 +113,10 @@ REFUTING: dict[str, tuple[set[int], Callable[[Values], None]]] = {
         {1, 2, 4, 6},
         lambda v: v.update({(ssdvae_row(e), "ppl_with_separators"): 40.0 for e in OBSERVED}),
     ),
-    "RNNLM is better than SSDVAE without frames": ({2}, lambda v: v.update({(RNNLM, "ppl_with_separators"): 39.0})),
+    "RNNLM is better than SSDVAE without frames": (
+        {2},
+        lambda v: v.update({(RNNLM, "ppl_with_separators"): 39.0}),
+    ),
     "RNNLM+ROLE is better, too": ({2}, lambda v: v.update({(RNNLM_ROLE, "ppl_with_separators"): 39.0})),
     "HAQAE is better from 0.7 on": ({2}, lambda v: v.update({(HAQAE, "ppl_with_separators"): 31.0})),
     "the cloze of HAQAE is as good": ({3}, lambda v: v.update({(HAQAE, "cloze_nll"): 0.40})),
@@ -130,7 +133,10 @@ REFUTING: dict[str, tuple[set[int], Callable[[Values], None]]] = {
     "the lead does not grow": (
         {6},
         lambda v: v.update(
-            {(joined(e), "ppl_with_separators"): v[ssdvae_row(e), "ppl_with_separators"] + 5 for e in OBSERVED}
+            {
+                (joined(e), "ppl_with_separators"): v[ssdvae_row(e), "ppl_with_separators"] + 5
+                for e in OBSERVED
+            }
         ),
     ),
     "HAQAE converges as fast": ({7}, lambda v: v.update({(HAQAE, "step_converged"): 500.0})),

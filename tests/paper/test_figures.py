@@ -81,5 +81,8 @@ def test_what_the_paper_does_not_have_has_no_counterpart() -> None:
     for vector in ("document_vector", "past_vector"):
         rnnlm = TrainSettings.of({"model": "rnnlm", vector: 20})
         assert counterpart(rnnlm, "ppl_with_separators", "valid") is None
-    assert counterpart(TrainSettings(observe=0.9, document_vector=20), "ppl_with_separators", "valid") is not None
+    assert (
+        counterpart(TrainSettings(observe=0.9, document_vector=20), "ppl_with_separators", "valid")
+        is not None
+    )
     assert counterpart(TrainSettings(observe=0.9, attention="concatenation"), "cloze_nll", "valid") is None

@@ -124,7 +124,9 @@ def test_a_sweep_leaves_ordinary_runs_and_tables_in_every_format(whole: Path, co
         rows = list(csv.DictReader((whole / "tables" / "perplexity-valid.csv").open(encoding="utf-8")))
         (row,) = [r for r in rows if r["ε"] == f"{observe:g}"]
         assert float(row["ppl bound"]) == pytest.approx(scores["ppl_bound"], rel=1e-6)
-        assert float(row["ppl with separators, ours"]) == pytest.approx(scores["ppl_with_separators"], rel=1e-6)
+        assert float(row["ppl with separators, ours"]) == pytest.approx(
+            scores["ppl_with_separators"], rel=1e-6
+        )
     single = json.loads((whole / "single-events" / "manifest.json").read_text())
     documents = json.loads((corpus / "manifest.json").read_text())
     assert single["splits"]["valid"]["documents"] == documents["splits"]["valid"]["events"]

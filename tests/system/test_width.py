@@ -73,7 +73,13 @@ def test_the_demo_fits_eighty_columns(
         probability=0.75, origin=Origin(0, 0, 1, text=" ".join(["A sentence that is not short."] * 5))
     )
     document = Document("negotiation-000024", (event, Event("met")))
-    scores = {"documents": 9, "words": 1234, "ppl_with_separators": 3.0, "ppl_bound": 14.0, "cloze_chance": 1 / 6}
+    scores = {
+        "documents": 9,
+        "words": 1234,
+        "ppl_with_separators": 3.0,
+        "ppl_bound": 14.0,
+        "cloze_chance": 1 / 6,
+    }
     scores |= {"ppl": 5.0, "frame_accuracy": 0.9, "cloze_nll": 0.8, "cloze_pmi": 0.8}
     told = ScriptEvent(event, None, "Judgment_communication", 0.9)
     script = Script((told, ScriptEvent(Event("met"), None, "Arriving", 1.0)), 1, -9.0)

@@ -196,7 +196,7 @@ def prepare(args: Namespace) -> None:
             say(f"  {counts['one_event']:,} of them have one event, with nothing before or after it")
         if counts["dropped_events"]:
             dropped = f"{counts['dropped_events']:,} events without a known frame"
-            say(f"  {dropped} left out (--keep-frameless keeps them)")
+            say(f"  {dropped} dropped")
         if counts["cut_events"]:
             share = counts["cut_events"] / (counts["events"] + counts["cut_events"])
             beyond = f"{counts['cut_events']:,} events ({share:.0%}) after the first {corpus.events}"

@@ -95,10 +95,8 @@ class PrepareSettings(ColumnSettings):
         at_least=1,
         topic="vocabularies",
     )
-    keep_frameless: bool | None = setting(
-        None,
-        "keep events without a frame, as always latent, instead of dropping them; by default those of a "
-        "table are kept",
+    drop_unlabelled: bool = setting(
+        False, "drop events without a frame, as the paper does; by default they are kept, as latent"
     )
     lowercase: bool = setting(True, "convert all words to lower case", topic="vocabularies")
     lemmas: bool = setting(

@@ -57,9 +57,9 @@ Result = TypeVar("Result")
 def usable_events(
     document: Document, settings: PrepareSettings, frames: Inventory | None = None
 ) -> list[Event]:
-    """The events that have a frame (or, with ``keep_frameless``, all): the first M of them, if there is an M.
+    """Return the first M events; with ``drop_unlabelled``, of those that have a frame.
 
-    Frameless events are dropped before cutting, so that a document gets no shorter than it must.
+    Unlabelled events are dropped before cutting, so that a document gets no shorter than it must.
     With ``frames``, a frame outside the inventory counts as none.
     """
     return _usable(document, settings, frames)[: settings.events]
@@ -67,7 +67,7 @@ def usable_events(
 
 def _usable(document: Document, settings: PrepareSettings, frames: Inventory | None) -> list[Event]:
     """Before they are cut to the first M."""
-    if settings.keep_frameless:
+    if not settings.drop_unlabelled:
         return list(document.events)
     return [e for e in document.events if e.frame is not None and (frames is None or e.frame in frames)]
 
@@ -132,10 +132,6 @@ def prepare(
         with as_documents(source, temporary / "rows", progress) as given, translate_os_errors(out, "write"):
             settings, passes = given.source.settings, _Passes(given.source, engine, progress)
             frames, vocabulary, lemmas = _count(passes, settings)
-            if not len(frames) and not settings.keep_frameless:
-                log.info("no event of the training split has a frame: all events are kept, without one")
-                settings = replace(settings, keep_frameless=True)
-                frames, vocabulary, lemmas = _count(passes, settings)
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
             if lemmas:
@@ -202,7 +198,7 @@ def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocab
     for part in passes.map_documents(path, "counting", partial(_Counted.of, settings=settings, frames=None)):
         total.add(part)
     frames = Inventory.most_frequent(total.frames, settings.frames)
-    if len(total.frames) > len(frames) and not settings.keep_frameless:
+    if len(total.frames) > len(frames) and settings.drop_unlabelled:
         # Events of the other frames are dropped, so that later ones may take their places.
         total = _Counted()
         work = partial(_Counted.of, settings=settings, frames=frames)
@@ -241,7 +237,7 @@ class _EncodedSplit:
         counts["read"] += 1
         usable = _usable(document, settings, frames)
         events = usable[: settings.events]
-        if not settings.keep_frameless:
+        if settings.drop_unlabelled:
             counts["dropped_events"] += sum(event.frame not in frames for event in document.events)
         if len(events) < settings.min_events:
             counts["too_short"] += 1

@@ -73,10 +73,7 @@ def as_documents(source: Source, folder: Path, progress: Progress) -> Iterator[G
     if columns is None:
         yield Given(source)
         return
-    kept = source.settings.keep_frameless
-    settings = replace(
-        source.settings, slots=",".join(columns.slots), keep_frameless=True if kept is None else kept
-    )
+    settings = replace(source.settings, slots=",".join(columns.slots))
     folder.mkdir()
     try:
         files: dict[Path, Path] = {}

@@ -68,6 +68,11 @@ def reproduce(
     the state of the sweep again and again.
     """
     shared = TrainSettings.of(training)
+    if corpus.manifest["splits"]["train"]["frameless_events"]:
+        log.warning(
+            f"{corpus.folder} has events without a frame, which the paper drops\n"
+            "to compare with its figures: ssdvae prepare --drop-unlabelled"
+        )
     asked = asked_for(what)
     measuring = dataclasses.replace(measuring, split=settings.split, cloze=None)
     names = _possible(asked, corpus, settings, measuring)
