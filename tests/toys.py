@@ -15,7 +15,8 @@ from ssdvae.data.corpus import Documents
 from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.models import MODELS
-from ssdvae.models.base import Model
+from ssdvae.models.base import LanguageModel, LatentModel, Model
+from ssdvae.models.exact import ExactModel
 from ssdvae.models.ssdvae import SSDVAE
 
 WORDS, FRAMES, SLOTS = 11, 3, 4
@@ -45,16 +46,39 @@ def toy_model(name: str = "ssdvae", frames: int = FRAMES, slots: int = SLOTS, **
     )
     # Some heads have been seen with some frames.
     seen = torch.arange(24)
-    model.initialize_from_data(seen[None] % (WORDS - 2), (seen[None] * seen // 5) % frames, [])
+    if frames:
+        model.initialize_from_data(seen % (WORDS - 2), (seen * seen // 5) % frames)
+    return _with_large_weights(model).eval()
+
+
+def _with_large_weights(model: Model) -> Model:
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
-    return model.double().eval()
+    return model.double()
+
+
+def toy_language_model(name: str = "ssdvae", **settings: Any) -> LanguageModel:
+    model = toy_model(name, **settings)
+    assert isinstance(model, LanguageModel)
+    return model
 
 
 def toy_ssdvae(**settings: Any) -> SSDVAE:
     model = toy_model("ssdvae", **settings)
     assert isinstance(model, SSDVAE)
     return model
+
+
+def toy_exact(**settings: Any) -> ExactModel:
+    model = toy_model("ssdvae-exact", **settings)
+    assert isinstance(model, ExactModel)
+    return model
+
+
+def prepared(model: Model) -> Model:
+    """The model in training, with all that only training needs."""
+    model.prepare_training()
+    return _with_large_weights(model).train()
 
 
 def toy_batch(
@@ -66,7 +90,7 @@ def toy_batch(
 ) -> Batch:
     size, events = len(lengths), events or max(lengths)
     mask = torch.arange(events) < torch.tensor(lengths)[:, None]
-    gold = torch.randint(0, frames, (size, events)).masked_fill(~mask, -1)
+    gold = torch.randint(0, max(1, frames), (size, events)).masked_fill(~mask | (frames == 0), -1)
     seen = torch.rand(size, events) < observe
     tokens = torch.randint(0, WORDS, (size, events, slots))
     return Batch(tokens, gold, gold.masked_fill(~seen, -1), mask)
@@ -102,10 +126,11 @@ def outputs(model: Model, batch: Batch) -> dict[str, Tensor]:
     """All that a model answers about a batch, by name."""
     loss = model(batch, noise(len(batch)))
     answers = {"loss": loss.per_document, **loss.terms}
-    if model.decoder is not None:
+    if isinstance(model, LanguageModel):
         answers["words"] = model.word_log_probs(batch, noise(len(batch)))
         answers["bound"] = model.bounds(batch, 3, noise(len(batch)))[-1]
-    if (beliefs := model.infer(batch)) is not None:
-        answers["beliefs"] = beliefs.log_q.masked_fill(~beliefs.mask[..., None], 0)
-        answers["values"] = beliefs.value
+    if isinstance(model, LatentModel) and model.latent_shape[1]:
+        posterior = model.posterior(batch)
+        answers["posterior"] = posterior.log_q.masked_fill(~posterior.mask[..., None], 0)
+        answers["values"] = posterior.value
     return answers

@@ -9,14 +9,15 @@ from ssdvae.models.base import Model
 from tests.toys import named_documents, toy_documents
 
 ASKED: list[dict[str, Any]] = [
-    {"name": "rnnlm", "tied": True},
-    {"name": "rnnlm", "slots": 2, "past_vector": 5, "document_vector": 3},
-    {"name": "planner", "slots": 1},
-    {"name": "planner", "mixture": "event"},
+    {"name": "rnnlm"},
+    {"name": "rnnlm", "slots": 2, "context_vector": 5, "document_vector": 3},
+    {"name": "ssdvae-exact"},
+    {"name": "ssdvae-exact", "slots": 1},
+    {"name": "ssdvae-exact", "slots": 2, "context_vector": 3, "tied": False},
     {"name": "ssdvae"},
-    {"name": "ssdvae", "slots": 2, "prior": "markov", "objective": "bound"},
-    {"name": "ssdvae", "slots": 7, "prior": "history", "objective": "bound", "guide": "aligned"},
-    {"name": "ssdvae", "document_vector": 3},
+    {"name": "ssdvae", "slots": 2, "attention": "concatenation"},
+    {"name": "ssdvae", "slots": 7},
+    {"name": "ssdvae", "variant": "code"},
     {"name": "haqae", "slots": 2},
 ]
 

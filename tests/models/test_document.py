@@ -17,32 +17,30 @@ from ssdvae.errors import UserError
 from ssdvae.evaluation.cloze import score_cloze
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.evaluation.tasks import mark_of
-from ssdvae.models.base import Model
-from ssdvae.models.latent import INJECTIONS, probabilities
-from ssdvae.models.plan import PlanRequest
+from ssdvae.models.base import LanguageModel, LatentQuery, probabilities
 from ssdvae.models.rnnlm import RNNLM
-from tests.toys import SLOTS, WORDS, noise, toy_batch, toy_documents, toy_model, toy_ssdvae
+from ssdvae.models.ssdvae import DOCUMENT_VECTOR
+from tests.toys import SLOTS, WORDS, noise, toy_batch, toy_documents, toy_language_model, toy_ssdvae
 
 EVENTS = 4
 
+# The settings that add a document vector.
 KINDS: dict[str, dict[str, Any]] = {
-    "ssdvae": {},
-    "ssdvae, guided": {"prior": "history", "guide": "aligned", "tied": True},
-    "rnnlm": {},
-    "rnnlm-role": {"tied": True},
+    "ssdvae": {"variant": "code"},
+    "rnnlm": {"document_vector": 3},
+    "rnnlm-role": {"document_vector": 3},
 }
 
 
-def with_vector(kind: str, **settings: Any) -> Model:
-    model = toy_model(kind.split(",")[0], **KINDS[kind], document_vector=3, **settings)
-    return model.eval()
+def with_vector(kind: str) -> LanguageModel:
+    return toy_language_model(kind, **KINDS[kind])
 
 
-def log_probs(model: Model, tokens: Tensor) -> Tensor:
+def log_probs(model: LanguageModel, tokens: Tensor) -> Tensor:
     batch = toy_batch([EVENTS] * len(tokens))
     batch.tokens.copy_(tokens)
-    plan = model.plan(PlanRequest.whole(batch, probabilities, noise(len(tokens))))
-    return model.log_probs(batch, plan)
+    latents = model.latents(LatentQuery.whole(batch, probabilities, noise(len(tokens))))
+    return model.log_probs(batch, latents)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -56,7 +54,7 @@ def test_it_has_read_the_words_that_it_helps_to_predict(kind: str) -> None:
         assert not torch.equal(log_probs(model, tokens)[0, 0], log_probs(model, changed)[0, 0])
         assert model.conditions_on_targets
         if kind.startswith("rnnlm"):
-            plain = toy_model(kind, **KINDS[kind]).eval()
+            plain = toy_language_model(kind)
             torch.testing.assert_close(log_probs(plain, tokens)[0, 0], log_probs(plain, changed)[0, 0])
             assert not plain.conditions_on_targets
 
@@ -69,7 +67,7 @@ def test_such_a_perplexity_is_marked_and_has_no_bound(kind: str) -> None:
     assert mark_of("ppl", scores)
     assert mark_of("ppl_with_separators", scores)
     assert not mark_of("frame_accuracy", scores)
-    plain = evaluate(toy_model(kind.split(",")[0], **KINDS[kind]), documents, settings)
+    plain = evaluate(toy_language_model(kind), documents, settings)
     assert plain["ppl_bound"] is not None
     assert bool(mark_of("ppl", plain)) == (not kind.startswith("rnnlm"))
 
@@ -78,9 +76,9 @@ def test_such_a_perplexity_is_marked_and_has_no_bound(kind: str) -> None:
 def test_padding_and_other_documents_are_not_in_it(kind: str) -> None:
     model, batch = with_vector(kind), toy_batch([EVENTS, 2])
     with torch.no_grad():
-        together = model.plan(PlanRequest.whole(batch, probabilities, noise(2))).word_offsets
+        together = model.latents(LatentQuery.whole(batch, probabilities, noise(2))).word_offsets
         alone = batch.part(slice(1, 2)).first(2)
-        short = model.plan(PlanRequest.whole(alone, probabilities, noise(1))).word_offsets
+        short = model.latents(LatentQuery.whole(alone, probabilities, noise(1))).word_offsets
     assert together is not None
     assert short is not None
     torch.testing.assert_close(together[1:], short)
@@ -91,16 +89,16 @@ def test_word_by_word_is_as_all_at_once(kind: str) -> None:
     """What generation adds up is what evaluation scores."""
     model, batch = with_vector(kind), toy_batch([2] * 3)
     with torch.no_grad():
-        plan = model.plan(PlanRequest.whole(batch, probabilities, noise(3)))
-        scored = model.log_probs(batch, plan)
-        state = model.begin(batch.first(0), plan)
+        latents = model.latents(LatentQuery.whole(batch, probabilities, noise(3)))
+        scored = model.log_probs(batch, latents)
+        state = model.start(batch.first(0), latents)
         for event in range(2):
             words = None
             for slot in range(batch.tokens.shape[-1]):
-                log_p, state = model.next_word(state, plan.after(event), words, slot)
+                log_p, state = model.next_word(state, latents.after(event), words, slot)
                 words = batch.tokens[:, event, slot]
                 torch.testing.assert_close(log_p.gather(1, words[:, None])[:, 0], scored[:, event, slot])
-            _, state = model.next_word(state, plan.after(event), words, batch.tokens.shape[-1])
+            _, state = model.next_word(state, latents.after(event), words, batch.tokens.shape[-1])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,16 +130,6 @@ def test_all_of_it_learns(kind: str) -> None:
             assert bool(parameter.grad.any()), name
 
 
-def test_it_learns_from_contrast() -> None:
-    """What tells a continuation from others is what the vector reads of the seed."""
-    model, batch = with_vector("rnnlm", contrast=1.0, contrast_group=3).train(), toy_batch([3] * 3)
-    model(batch, noise(3)).terms["contrast"].sum().backward()
-    for name, parameter in model.named_parameters():
-        if "document" in name:
-            assert parameter.grad is not None, name
-            assert bool(parameter.grad.any()), name
-
-
 def test_documents_that_are_all_alike_leave_a_language_model_undecided() -> None:
     """θ stays open for what comes later: words that are frequent everywhere do not drive it into a corner."""
     torch.manual_seed(0)
@@ -166,17 +154,23 @@ def test_documents_that_are_all_alike_leave_a_language_model_undecided() -> None
     assert theta.max() < 0.5
 
 
-def test_without_it_a_model_is_what_it_was() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_it_a_model_is_what_it_was(kind: str) -> None:
     """The vector is all that it adds."""
-    plain, vector = toy_ssdvae().state_dict(), toy_ssdvae(document_vector=3).state_dict()
+    plain, vector = toy_language_model(kind).state_dict(), with_vector(kind).state_dict()
     assert {name for name in vector if name not in plain} == {n for n in vector if n.startswith("document")}
 
 
-def test_an_observed_frame_replaces_the_logits_of_its_event() -> None:
-    raw, observed = torch.randn(3, 5), torch.tensor([2, -1, 0])
-    clamped = INJECTIONS["replace"](raw, observed)
-    torch.testing.assert_close(clamped[1], raw[1])
-    for row in (0, 2):
-        expected = torch.zeros(5)
-        expected[observed[row]] = raw[row].norm()
-        torch.testing.assert_close(clamped[row], expected)
+def test_that_of_the_authors_code_has_its_width_and_speaks_of_frames_too() -> None:
+    model, batch = toy_ssdvae(variant="code"), toy_batch([EVENTS, 2], observe=0)
+    assert model.document is not None
+    assert model.document.mixture.out_features == DOCUMENT_VECTOR == 20
+    with torch.no_grad():
+        before = model.posterior(batch).log_q
+        offsets = model._encode(batch).frame_offsets
+        assert offsets is not None
+        model.document.vector.weight.zero_()
+        model.document.vector.bias.zero_()
+        after = model.posterior(batch).log_q
+    # The first event is inferred from nothing else that changed.
+    torch.testing.assert_close(before[:, 0], (after[:, 0] + offsets).log_softmax(-1))

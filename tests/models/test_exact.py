@@ -1,11 +1,12 @@
-"""The planner against enumeration: of all events, of all frames, of all words."""
+"""The exact model against enumeration: of all events, of all frames, of all words; and its two readers."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator
-from itertools import product
+from itertools import pairwise, product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,21 +14,21 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.distributions import Categorical, kl_divergence
 
+import ssdvae
+from ssdvae.answers.beliefs import infer_latents
 from ssdvae.data.batches import Batch
-from ssdvae.models.latent import categorical
+from ssdvae.models.base import FramePosterior, LatentQuery, as_frame_model
+from ssdvae.models.exact import ExactModel
 from ssdvae.models.mixture import Support, candidates
-from ssdvae.models.plan import PlanRequest
-from ssdvae.models.planner import Planner
-from tests.toys import FRAMES, WORDS, noise, toy_batch, toy_model
+from tests.toys import FRAMES, WORDS, noise, prepared, toy_batch, toy_exact
 
 KINDS: dict[str, dict[str, Any]] = {
-    "head": {},
-    "event": {"mixture": "event"},
-    "tied": {"mixture": "event", "tied": True, "past_vector": 3},
+    "tied": {},
+    "untied": {"tied": False, "context_vector": 3},
     "one slot": {"slots": 1},
-    "one slot, event": {"slots": 1, "mixture": "event"},
-    "two slots": {"slots": 2, "mixture": "event"},
+    "two slots": {"slots": 2, "tied": False},
 }
 
 
@@ -37,70 +38,89 @@ def _no_gradients() -> Iterator[None]:
         yield
 
 
-def toy_planner(**settings: Any) -> Planner:
-    model = toy_model("planner", **settings)
-    assert isinstance(model, Planner)
-    assert (model.decoder.table >= 0).any()
+@pytest.fixture(params=KINDS)
+def model(request: pytest.FixtureRequest) -> ExactModel:
+    made = toy_exact(**KINDS[request.param])
+    assert (made.decoder.table >= 0).any()
+    return made
+
+
+def in_training(**settings: Any) -> ExactModel:
+    """With both readers, that learn different things."""
+    model = prepared(toy_exact(**settings))
+    assert isinstance(model, ExactModel)
     return model
 
 
-@pytest.fixture(params=KINDS)
-def model(request: pytest.FixtureRequest) -> Planner:
-    return toy_planner(**KINDS[request.param])
+def batch_of(model: ExactModel, lengths: list[int], **how: Any) -> Batch:
+    return toy_batch(lengths, slots=len(model.slots), frames=len(model.frames), **how)
 
 
-def every_event(model: Planner) -> Tensor:
+def every_event(model: ExactModel) -> Tensor:
     return torch.tensor(list(product(range(WORDS), repeat=len(model.slots))))
+
+
+def after_seed(model: ExactModel, frame: int = -1) -> Tensor:
+    """log p of every event after two others, whose own frame may be given."""
+    seed = batch_of(model, [2], observe=0)
+    latents = model.latents(LatentQuery.roll_out(seed, 1, torch.tensor([frame])))
+    return model.continuations(seed, latents, every_event(model)[None, :, None])[0]
 
 
 def with_frames(batch: Batch, frames: Tensor | int) -> Batch:
     return dataclasses.replace(batch, observed=torch.as_tensor(frames).expand_as(batch.observed))
 
 
-def test_all_events_together_have_the_probability_one(model: Planner) -> None:
-    seed = toy_batch([2], observe=0, slots=len(model.slots))
-    every = every_event(model)[None, :, None]
-    plan = model.plan(PlanRequest.continuing(seed, torch.full((1, 3), -1), categorical, noise(1)))
-    options = model.continuations(seed, plan, every)
-    torch.testing.assert_close(options.logsumexp(1), torch.zeros(1, dtype=torch.float64))
+def exact_part(posterior: FramePosterior) -> Tensor:
+    """log r, without the reader."""
+    assert posterior.parts is not None
+    return posterior.parts["exact"]
 
 
-def test_given_a_frame_too(model: Planner) -> None:
-    seed = toy_batch([2], observe=0, slots=len(model.slots))
-    every = every_event(model)[None, :, None]
+def next_frames(model: ExactModel, batch: Batch) -> Tensor:
+    """log p(f | h) before each event."""
+    return torch.stack([model.next_frame(batch.first(m)) for m in range(batch.mask.shape[1])], dim=1)
+
+
+def test_all_events_together_have_the_probability_one(model: ExactModel) -> None:
+    torch.testing.assert_close(after_seed(model).logsumexp(0), torch.zeros((), dtype=torch.float64))
+
+
+def test_given_a_frame_too(model: ExactModel) -> None:
     for frame in range(FRAMES):
-        given = torch.tensor([[-1, -1, frame]])
-        plan = model.plan(PlanRequest.continuing(seed, given, categorical, noise(1)))
-        options = model.continuations(seed, plan, every)
-        torch.testing.assert_close(options.logsumexp(1), torch.zeros(1, dtype=torch.float64))
+        total = after_seed(model, frame).logsumexp(0)
+        torch.testing.assert_close(total, torch.zeros((), dtype=torch.float64))
 
 
-def test_words_and_frames_sum_to_the_words_and_their_shares_are_the_posterior(model: Planner) -> None:
-    batch = toy_batch([1] * 30, observe=0, slots=len(model.slots))
+def test_words_and_frames_sum_to_the_words_and_their_shares_are_the_exact_posterior(
+    model: ExactModel,
+) -> None:
+    batch = batch_of(model, [1] * 30, observe=0)
     with_each = torch.stack(
         [model.bounds(with_frames(batch, frame), 1, noise(30))[0] for frame in range(FRAMES)], dim=-1
     )
     alone = model.bounds(batch, 1, noise(30))[0]
     torch.testing.assert_close(with_each.logsumexp(-1), alone)
-    torch.testing.assert_close(model.infer(batch).log_q[:, 0], with_each - alone[:, None])
+    torch.testing.assert_close(exact_part(model.posterior(batch))[:, 0], with_each - alone[:, None])
     torch.testing.assert_close(model.word_log_probs(batch, noise(30)).sum((1, 2)), alone)
 
 
-def test_the_next_frame_is_predicted_and_the_words_follow_from_it(model: Planner) -> None:
+def test_the_next_frame_is_predicted_and_the_words_follow_from_it(model: ExactModel) -> None:
     """log p(words, frame) = log p(frame | before) + log p(words | frame)"""
-    batch = toy_batch([1] * 30, observe=1, slots=len(model.slots))
-    ahead = model.next_frame_log_probs(batch).gather(-1, batch.observed[..., None])[..., 0]
-    words = model.word_log_probs(batch, noise(30)).sum(-1)
-    torch.testing.assert_close((ahead + words).sum(1), model.bounds(batch, 1, noise(30))[0])
+    batch = batch_of(model, [3] * 10, observe=1)
+    ahead = next_frames(model, batch).gather(-1, batch.observed[..., None])[..., 0]
+    words = model.word_log_probs(batch, noise(10)).sum(-1)
+    torch.testing.assert_close((ahead + words).sum(1), model.bounds(batch, 1, noise(10))[0])
 
 
-def test_the_mixture_is_that_of_its_formula(model: Planner) -> None:
+def test_the_mixture_is_that_of_its_formula(model: ExactModel) -> None:
     """Every softmax written out, with a matrix of all frames and words and a vector for every frame."""
-    batch, decoder = toy_batch([3] * 10, observe=0, slots=len(model.slots)), model.decoder
-    output = decoder(model.reader(batch.tokens), model._no_plan(batch))
+    batch, decoder = batch_of(model, [3] * 10, observe=0), model.decoder
+    latents, output = model._no_frames(batch), decoder.output
+    states = decoder(model.word_reader(batch.tokens), decoder.init_state(latents), latents).states
     log_a = dense(decoder.support).log()
-    scores = decoder.w_out(output.joined[:, :, 0])
-    log_f = decoder.foresee(output.states[:, :, 0]) @ decoder.frame_vectors[:FRAMES].T + decoder.frame_bias
+    scores = output(states[:, :, 0])
+    log_f = decoder.foresee(states[:, :, 0]) @ decoder.frame_vectors[:FRAMES].T + decoder.frame_bias
     log_f = log_f.log_softmax(-1)
     by_frame = (scores[..., None, :] + log_a).log_softmax(-1)  # B M F V
     head = batch.tokens[..., 0]
@@ -108,19 +128,15 @@ def test_the_mixture_is_that_of_its_formula(model: Planner) -> None:
     arguments = torch.zeros_like(heads)
     for frame in range(FRAMES):
         vectors = decoder.frame_vectors[_frame_row(model, head, frame)]
-        if model.config.mixture == "head":
-            vectors = heads.softmax(-1) @ decoder.frame_vectors[:FRAMES]
-        told = decoder.narrowed(
-            decoder.guide(vectors).unflatten(-1, (len(model.slots) - 1, model.config.hidden))
-        )
-        log_p = decoder.w_out(output.joined[:, :, 1:] + told).log_softmax(-1)
+        guided = decoder.guide(vectors).unflatten(-1, (len(model.slots) - 1, model.config.hidden))
+        log_p = output(states[:, :, 1:] + guided).log_softmax(-1)
         arguments[..., frame] = log_p.gather(-1, batch.tokens[..., 1:, None])[..., 0].sum(-1)
     joint = heads + arguments
     torch.testing.assert_close(model.event_log_probs(batch), joint.logsumexp(-1))
-    torch.testing.assert_close(model.infer(batch).log_q, joint.log_softmax(-1))
+    torch.testing.assert_close(exact_part(model.posterior(batch)), joint.log_softmax(-1))
 
 
-def _frame_row(model: Planner, heads: Tensor, frame: int) -> Tensor:
+def _frame_row(model: ExactModel, heads: Tensor, frame: int) -> Tensor:
     """Whose vector the arguments of a head have, if the frame is this one."""
     rows = []
     for head in heads.flatten().tolist():
@@ -144,7 +160,7 @@ def dense(support: Support) -> Tensor:
 @pytest.mark.parametrize("scale", [1.0, 30.0, 300.0])
 def test_sums_over_words_and_frames_are_those_of_the_matrix(scale: float, dtype: torch.dtype) -> None:
     """Even where all heads of a frame are e³⁰⁰ times less likely than another word."""
-    support = toy_planner().decoder.support
+    support = toy_exact().decoder.support
     scores = torch.randn(20, WORDS, dtype=torch.float64) * scale
     expected = (scores.log_softmax(-1)[:, None] + dense(support).log()).logsumexp(-1)
     low = Support(*(getattr(support, f.name) for f in dataclasses.fields(support)))
@@ -165,64 +181,243 @@ def test_sums_over_words_and_frames_are_those_of_the_matrix(scale: float, dtype:
     torch.testing.assert_close(support.of(heads), dense(support).T)
 
 
-def test_frames_are_kept_in_mind_from_word_to_word(model: Planner) -> None:
-    """Whatever the head: each argument changes what is believed of the frame, if the mixture is over it."""
-    batch = toy_batch([2] * 40, observe=0, slots=len(model.slots))
+def test_frames_are_kept_in_mind_from_word_to_word(model: ExactModel) -> None:
+    """Whatever the head: each argument changes the weights of the frames."""
+    batch = batch_of(model, [2] * 40, observe=0)
     seed = batch.first(1)
-    plan = model.plan(PlanRequest.continuing(seed, batch.observed, categorical, noise(40)))
-    whole, state = model.word_log_probs(batch, noise(40)), model.begin(seed, plan)
-    words, plan = None, plan.after(1)
+    latents = model.latents(LatentQuery.roll_out(seed, 1))
+    whole, state = model.word_log_probs(batch, noise(40)), model.start(seed, latents)
+    words, latents = None, latents.after(1)
     for slot in range(len(model.slots)):
-        log_p, state = model.next_word(state, plan, words, slot)
+        log_p, state = model.next_word(state, latents, words, slot)
         words = batch.tokens[:, 1, slot]
         torch.testing.assert_close(log_p[torch.arange(40), words], whole[:, 1, slot])
 
 
-def test_nothing_that_comes_later_changes_an_earlier_probability(model: Planner) -> None:
-    """Neither words nor observed frames: of words, of the next frame, and of frames inferred."""
-    batch = toy_batch([4, 4, 4], observe=0.5, slots=len(model.slots))
-    words = model.word_log_probs(batch, noise(3))
-    ahead, inferred = model.next_frame_log_probs(batch), model.infer(batch).log_q
+def test_nothing_that_comes_later_changes_an_earlier_probability(model: ExactModel) -> None:
+    """Neither words nor observed frames: of words, of the next frame, and of the exact posterior.
+
+    The reader is another matter: it reads the whole document.
+    """
+    batch = batch_of(model, [4, 4, 4], observe=0.5)
+    words, ahead = model.word_log_probs(batch, noise(3)), next_frames(model, batch)
+    before = model.posterior(batch)
     for event in range(1, 4):
         tokens, observed = batch.tokens.clone(), batch.observed.clone()
         tokens[:, event:] = (tokens[:, event:] + 1) % WORDS
         observed[:, event:] = (observed[:, event:] + 2) % (FRAMES + 1) - 1
         other = dataclasses.replace(batch, tokens=tokens, observed=observed)
+        after, latent = model.posterior(other), batch.observed[:, :event] < 0
         torch.testing.assert_close(model.word_log_probs(other, noise(3))[:, :event], words[:, :event])
-        torch.testing.assert_close(model.next_frame_log_probs(other)[:, : event + 1], ahead[:, : event + 1])
-        torch.testing.assert_close(model.infer(other).log_q[:, :event], inferred[:, :event])
-        assert (model.next_frame_log_probs(other)[:, event + 1 :] != ahead[:, event + 1 :]).all()
+        torch.testing.assert_close(next_frames(model, other)[:, : event + 1], ahead[:, : event + 1])
+        torch.testing.assert_close(exact_part(after)[:, :event], exact_part(before)[:, :event])
+        assert (next_frames(model, other)[:, event + 1 :] != ahead[:, event + 1 :]).all()
+        assert (after.log_q[:, :event][latent] != before.log_q[:, :event][latent]).all()
 
 
-def test_an_observed_frame_is_certain_and_leaves_the_frames_of_others_alone(model: Planner) -> None:
-    batch = toy_batch([3] * 5, observe=0, slots=len(model.slots))
-    free = model.infer(batch).log_q
-    told = model.infer(dataclasses.replace(batch, observed=batch.frames.where(torch.arange(3) == 1, -1)))
+def test_an_observed_frame_is_certain_and_leaves_the_exact_posterior_alone(model: ExactModel) -> None:
+    """The frames of other events change by the reader alone."""
+    batch = batch_of(model, [3] * 5, observe=0)
+    free = model.posterior(batch)
+    told = model.posterior(dataclasses.replace(batch, observed=batch.frames.where(torch.arange(3) == 1, -1)))
     assert (told.value[:, 1] == batch.frames[:, 1]).all()
     assert (told.log_q[:, 1].exp().sum(-1) == 1).all()
-    torch.testing.assert_close(told.log_q[:, ::2], free[:, ::2])
+    torch.testing.assert_close(exact_part(told), exact_part(free))
+    assert (told.log_q[:, ::2] != free.log_q[:, ::2]).all()
 
 
-def test_the_arguments_speak_of_the_frame_if_the_mixture_is_over_them() -> None:
-    for mixture in ("head", "event"):
-        model, batch = toy_planner(mixture=mixture), toy_batch([1] * 60, observe=0)
-        tokens = batch.tokens.clone()
-        tokens[..., 1:] = (tokens[..., 1:] + 1) % WORDS
-        other = dataclasses.replace(batch, tokens=tokens)
-        change = model.infer(batch).log_q - model.infer(other).log_q
-        moved = (change.abs() > 1e-9).any(-1)[:, 0]
-        several = (model.decoder.table[batch.tokens[:, 0, 0]] >= 0).sum(-1) > 1
-        assert bool(several.any())
-        assert moved.tolist() == (several.tolist() if mixture == "event" else [False] * 60)
+def test_the_arguments_speak_of_the_frame_where_a_head_has_several() -> None:
+    model, batch = toy_exact(), toy_batch([1] * 60, observe=0)
+    tokens = batch.tokens.clone()
+    tokens[..., 1:] = (tokens[..., 1:] + 1) % WORDS
+    other = dataclasses.replace(batch, tokens=tokens)
+    change = exact_part(model.posterior(batch)) - exact_part(model.posterior(other))
+    moved = (change.abs() > 1e-9).any(-1)[:, 0]
+    several = (model.decoder.table[batch.tokens[:, 0, 0]] >= 0).sum(-1) > 1
+    assert bool(several.any())
+    assert moved.tolist() == several.tolist()
 
 
-def test_the_loss_is_that_of_words_and_observed_frames_and_labels_can_weigh_more(model: Planner) -> None:
-    batch = toy_batch([3, 2, 4], slots=len(model.slots))
+def test_the_loss_is_that_of_words_and_observed_frames_and_of_the_readers(model: ExactModel) -> None:
+    batch = batch_of(model, [3, 2, 4])
     loss = model(batch, noise(3))
-    torch.testing.assert_close(-loss.per_document, model.bounds(batch, 1, noise(3))[0])
-    model.config = dataclasses.replace(model.config, label_weight=3.0)
-    heavier = loss.per_document + 2 * loss.terms["frame_nll"]
-    torch.testing.assert_close(model(batch, noise(3)).per_document, heavier)
+    assert loss.terms.keys() == {"reconstruction", "frame_nll", "reader_0"}
+    generative = loss.per_document - loss.terms["reader_0"]
+    torch.testing.assert_close(-generative, model.bounds(batch, 1, noise(3))[0])
+    torch.testing.assert_close(generative, loss.terms["frame_nll"] - loss.terms["reconstruction"])
+    both = prepared(model).eval()(batch, noise(3))
+    assert both.terms.keys() == {*loss.terms, "reader_1"}
+    readers = both.terms["reader_0"] + both.terms["reader_1"]
+    torch.testing.assert_close(
+        both.per_document, both.terms["frame_nll"] - both.terms["reconstruction"] + readers
+    )
+
+
+def test_a_reader_learns_observed_frames_and_the_rival_the_exact_posterior_of_the_others() -> None:
+    """−log q of observed frames; with κ = 1 also KL(r ‖ q) where none is observed."""
+    model, batch = in_training().eval(), toy_batch([4, 1, 3])
+    assert model.frame_reader is not None
+    assert model.rival is not None
+    terms, mask = model(batch, noise(3)).terms, batch.mask
+    seen = batch.observed[mask] >= 0
+    r = Categorical(logits=model.exact_posterior(batch))
+    for kappa, reader in enumerate((model.frame_reader, model.rival)):
+        log_q = model._read(reader, batch, batch.observed)
+        q = Categorical(logits=log_q)
+        divergence = kl_divergence(r, q)
+        own = -log_q.gather(1, batch.observed[mask].clamp_min(0)[:, None])[:, 0]
+        each = own.where(seen, kappa * divergence)
+        documents = torch.arange(3).repeat_interleave(mask.sum(1))
+        expected = torch.zeros(3, dtype=torch.float64).index_add(0, documents, each)
+        torch.testing.assert_close(terms[f"reader_{kappa}"], expected)
+
+
+def gradients(model: ExactModel, batch: Batch, names: set[str] | None = None) -> dict[str, Tensor | None]:
+    """Of the loss, or of the sum of some of its terms with their signs."""
+    signs = {"reconstruction": -1}
+    with torch.enable_grad():
+        loss = model(batch, noise(len(batch)))
+        total = loss.per_document.sum()
+        if names is not None:
+            total = torch.stack([signs.get(name, 1) * loss.terms[name].sum() for name in sorted(names)]).sum()
+        found = torch.autograd.grad(total, list(model.parameters()), allow_unused=True)
+    return dict(zip((name for name, _ in model.named_parameters()), found, strict=True))
+
+
+@pytest.mark.parametrize("sampled_words", [0, 4])
+def test_the_readers_and_the_generative_part_learn_apart(sampled_words: int) -> None:
+    """No gradient of one reaches the other: the generative part learns as it would alone."""
+    model, batch = in_training(sampled_words=sampled_words), toy_batch([4, 1, 3])
+    together = gradients(model, batch)
+    alone = gradients(model, batch, {"reconstruction", "frame_nll"})
+    by_reader = [gradients(model, batch, {f"reader_{kappa}"}) for kappa in (0, 1)]
+    prefixes = ("frame_reader.", "rival.")
+    for name, gradient in together.items():
+        if not name.startswith(prefixes):
+            expected = alone[name]
+            assert gradient is not None, name
+            assert expected is not None, name
+            assert torch.equal(gradient, expected), name
+            assert by_reader[0][name] is by_reader[1][name] is None, name
+        else:
+            assert alone[name] is None, name
+            mine = name.startswith("rival.")
+            assert by_reader[mine][name] is not None, name
+            assert by_reader[not mine][name] is None, name
+
+
+def test_groups_of_clipping_are_the_generative_part_and_each_reader() -> None:
+    """Together they are all parameters, each once."""
+    for model, count in ((toy_exact(), 2), (in_training(), 3), (toy_exact(frames=0), 1)):
+        groups = model.clipping_groups()
+        assert len(groups) == count
+        ids = [id(parameter) for group in groups for parameter in group]
+        assert sorted(ids) == sorted(id(parameter) for parameter in model.parameters())
+        assert len(set(ids)) == len(ids)
+        names = {id(parameter): name for name, parameter in model.named_parameters()}
+        for group, prefix in zip(groups[1:], ("frame_reader.", "rival."), strict=False):
+            assert all(names[id(parameter)].startswith(prefix) for parameter in group)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_one_reader_is_published_and_fine_tuning_starts_both_from_it(which: int, tmp_path: Path) -> None:
+    model, batch = in_training().eval(), toy_batch([4, 1, 3])
+    model.keep_reader(which, 0.7)
+    expected, kept = model.posterior(batch), model.reader
+    assert kept is (model.rival if which else model.frame_reader)
+    model.keep_reader(1 - which, 0.7)
+    assert (model.posterior(batch).log_q - expected.log_q).abs().nan_to_num(0).max() > 1e-3
+    model.keep_reader(which, 0.7)
+    weights = model.weights_to_publish()
+    assert not [name for name in weights if name.startswith("rival.")]
+    for name, value in kept.state_dict().items():
+        assert torch.equal(weights[f"frame_reader.{name}"], value)
+    loaded = toy_exact()
+    loaded.load_state_dict(weights)
+    torch.testing.assert_close(loaded.posterior(batch).log_q, expected.log_q)
+    model.save_pretrained(tmp_path / "model")
+    read = ssdvae.load(tmp_path / "model").double()
+    assert isinstance(read, ExactModel)
+    torch.testing.assert_close(read.posterior(batch).log_q, expected.log_q, rtol=1e-4, atol=1e-5)
+    tuned = in_training()
+    tuned.start_from(weights)
+    assert tuned.frame_reader is not None
+    assert tuned.rival is not None
+    for reader in (tuned.frame_reader, tuned.rival):
+        for name, value in kept.state_dict().items():
+            assert torch.equal(reader.state_dict()[name], value)
+    torch.testing.assert_close(tuned.eval().posterior(batch).log_q, expected.log_q)
+
+
+def test_the_label_of_an_event_informs_all_others_and_never_itself() -> None:
+    model, batch = toy_exact(), toy_batch([4, 4, 3], observe=1)
+    before = model._read(model.reader, batch, batch.observed)
+    places = torch.arange(4).expand(3, 4)[batch.mask]
+    for event in range(4):
+        observed = batch.observed.clone()
+        observed[:, event] = (observed[:, event] + 1) % FRAMES
+        for labels in (observed, batch.observed.where(torch.arange(4) != event, -1)):
+            after = model._read(model.reader, dataclasses.replace(batch, observed=labels), labels)
+            torch.testing.assert_close(after[places == event], before[places == event], rtol=0, atol=0)
+            told = (places != event) & (batch.mask.sum(1).repeat_interleave(batch.mask.sum(1)) > event)
+            assert (after[told] != before[told]).all()
+
+
+def test_labels_are_hidden_in_training_alone() -> None:
+    """All of them in half of the documents, and some in the others; none is made up."""
+    model, batch = in_training(), toy_batch([6] * 2000, observe=0.9)
+    shown = model._labels_shown(batch, noise(2000))
+    assert ((shown == batch.observed) | (shown == -1)).all()
+    # A document that may show some shows each with a rate that is uniform between 0 and 1.
+    without = float((shown < 0).all(1).double().mean())
+    expected = 0.5 + 0.5 * sum((0.9 * (1 - u / 1000) + 0.1) ** 6 for u in range(1000)) / 1000
+    assert abs(without - expected) < 4 * (0.25 / 2000) ** 0.5
+    assert torch.equal(model.eval()._labels_shown(batch, noise(2000)), batch.observed)
+
+
+def test_without_a_power_the_reader_names_frames_and_with_a_large_one_the_exact_posterior() -> None:
+    model, batch = toy_exact(), toy_batch([4] * 20, observe=0)
+    model.keep_reader(0, 0.0)
+    posterior = model.posterior(batch)
+    assert posterior.parts is not None
+    torch.testing.assert_close(posterior.log_q, posterior.parts["reader"])
+    best, mass = exact_part(posterior).argmax(-1), []
+    assert (posterior.value != best).any()
+    for power in (0.0, 0.5, 1.0, 2.0, 8.0, 1e4):
+        model.keep_reader(0, power)
+        mass.append(model.posterior(batch).log_q.exp().gather(-1, best[..., None]))
+    assert all((after >= before - 1e-12).all() for before, after in pairwise(mass))
+    torch.testing.assert_close(mass[-1], torch.ones_like(mass[-1]))
+    model.keep_reader(0, 1.0)
+    product_of_both = posterior.parts["reader"] + exact_part(posterior)
+    torch.testing.assert_close(model.posterior(batch).log_q, product_of_both.log_softmax(-1))
+
+
+def test_without_frames_it_is_a_language_model_that_learns() -> None:
+    model = in_training(frames=0)
+    assert as_frame_model(model) is None
+    model.initialize_from_data(torch.arange(2, 6), torch.full((4,), -1))
+    batch = batch_of(model, [4, 1, 3])
+    assert infer_latents(model, batch) is None
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    losses = []
+    for _ in range(20):
+        with torch.enable_grad():
+            loss = model(batch, noise(3))
+            assert loss.terms.keys() == {"reconstruction", "frame_nll"}
+            assert not loss.terms["frame_nll"].any()
+            optimizer.zero_grad()
+            loss.per_document.sum().backward()
+        optimizer.step()
+        losses.append(loss.per_document.sum().item())
+    assert losses[-1] < 0.7 * losses[0]
+    model.eval()
+    torch.testing.assert_close(after_seed(model).logsumexp(0), torch.zeros((), dtype=torch.float64))
+    words = model.word_log_probs(batch, noise(3)).sum((1, 2))
+    torch.testing.assert_close(words, model.bounds(batch, 1, noise(3))[0])
+    again = toy_exact(frames=0)
+    again.load_state_dict(model.weights_to_publish())
+    torch.testing.assert_close(again.word_log_probs(batch, noise(3)).sum((1, 2)), words)
 
 
 pairs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=40)
@@ -251,23 +446,21 @@ def test_a_lexicon_adds_candidates_after_those_that_were_seen() -> None:
 
 
 def test_a_lexicon_is_enough_to_start_from() -> None:
-    model, nothing = toy_planner(), torch.full((2, 3), -1)
-    model.initialize_from_data(
-        torch.zeros(2, 3, dtype=torch.long), nothing, [], torch.tensor([[4, 1], [5, 2]])
-    )
+    model, nothing = toy_exact(), torch.full((6,), -1)
+    model.initialize_from_data(torch.zeros_like(nothing), nothing, torch.tensor([[4, 1], [5, 2]]))
     assert model.decoder.table[4].tolist() == [1, -1]
     assert torch.isfinite(model.bounds(toy_batch([3, 2]), 1, noise(2))).all()
 
 
 def test_it_starts_from_what_was_observed() -> None:
     """With p_0 the frequency of heads, a frame gives its heads their share of its events."""
-    model = toy_planner(candidates=FRAMES)
+    model = toy_exact(candidates=FRAMES)
     generator = torch.Generator().manual_seed(0)
-    heads = torch.randint(2, WORDS, (200, 3), generator=generator)
-    frames = (heads % FRAMES).where(torch.rand(200, 3, generator=generator) < 0.8, 0)
-    observed = frames.where(torch.rand(200, 3, generator=generator) < 0.9, -1)
+    heads = torch.randint(2, WORDS, (600,), generator=generator)
+    frames = (heads % FRAMES).where(torch.rand(600, generator=generator) < 0.8, 0)
+    observed = frames.where(torch.rand(600, generator=generator) < 0.9, -1)
     before = model.decoder.frame_vectors.clone()
-    model.initialize_from_data(heads, observed, [])
+    model.initialize_from_data(heads, observed)
     seen = observed >= 0
     together = torch.zeros(FRAMES, WORDS).double()
     together.index_put_((observed[seen], heads[seen]), torch.tensor(1.0).double(), accumulate=True)
@@ -275,10 +468,10 @@ def test_it_starts_from_what_was_observed() -> None:
     weighed = dense(model.decoder.support) * frequency
     share = together / (together.sum(1, keepdim=True) + 1)
     torch.testing.assert_close(weighed[together > 0], share[together > 0], rtol=1e-5, atol=1e-6)
-    means = (together @ model.reader.words.weight) / together.sum(1, keepdim=True)
+    means = (together @ model.word_reader.words.weight) / together.sum(1, keepdim=True)
     torch.testing.assert_close(model.decoder.frame_vectors[:-1], means)
     torch.testing.assert_close(model.decoder.frame_vectors[-1], before[-1])
-    # What is masked is not looked at, and where nothing is observed nothing changes.
+    # Where nothing is observed nothing changes.
     state = {name: value.clone() for name, value in model.state_dict().items()}
-    model.initialize_from_data(heads, torch.full_like(observed, -1), [])
+    model.initialize_from_data(heads, torch.full_like(observed, -1))
     assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from ssdvae.models.haqae import HAQAE
-from ssdvae.models.quantize import quantize
+from ssdvae.models.haqae import HAQAE, quantize
 from tests.toys import noise, toy_batch, toy_model
 
 

@@ -8,19 +8,19 @@ import pytest
 import torch
 from torch.nn import functional
 
-from ssdvae.models import output
+from ssdvae.models import losses
 from ssdvae.models.losses import Offsets, linear_cross_entropy, log_partition
 
 
 @pytest.mark.parametrize("weighing", ["the same", "differently", "some not at all"])
 @pytest.mark.parametrize("rows", [0, 1, 5, 23])
-@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("uniform_weights", [True, False])
 def test_same_loss_and_gradients_as_the_plain_one(
-    alike: bool, rows: int, weighing: str, monkeypatch: pytest.MonkeyPatch
+    uniform_weights: bool, rows: int, weighing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the rows weigh, or are expected to, and however many of them are computed at once."""
-    monkeypatch.setattr(output, "ROWS", 5)
-    monkeypatch.setattr(output, "WORDS", 3)
+    monkeypatch.setattr(losses, "ROWS", 5)
+    monkeypatch.setattr(losses, "WORDS", 3)
     x, weight, bias = (torch.randn(*shape, dtype=torch.float64) for shape in ((rows, 4), (7, 4), (7,)))
     target = torch.randint(0, 7, (rows,))
     scale = {
@@ -32,7 +32,7 @@ def test_same_loss_and_gradients_as_the_plain_one(
     def gradients(fused: bool) -> list[torch.Tensor]:
         a, b, c = (tensor.clone().requires_grad_() for tensor in (x, weight, bias))
         if fused:
-            nll = linear_cross_entropy(a, b, c, target, alike)
+            nll = linear_cross_entropy(a, b, c, target, uniform_weights)
         else:
             nll = functional.cross_entropy(functional.linear(a, b, c), target, reduction="none")
         return [nll, *torch.autograd.grad((nll * scale).sum(), (a, b, c))]
@@ -42,12 +42,12 @@ def test_same_loss_and_gradients_as_the_plain_one(
 
 
 @pytest.mark.parametrize("weighing", ["the same", "differently"])
-@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("uniform_weights", [True, False])
 def test_offsets_are_logits_that_rows_of_a_group_share(
-    alike: bool, weighing: str, monkeypatch: pytest.MonkeyPatch
+    uniform_weights: bool, weighing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "ROWS", 5)
-    monkeypatch.setattr(output, "WORDS", 3)
+    monkeypatch.setattr(losses, "ROWS", 5)
+    monkeypatch.setattr(losses, "WORDS", 3)
     shapes = ((11, 4), (7, 4), (7,), (3, 7))
     tensors = [torch.randn(*shape, dtype=torch.float64) for shape in shapes]
     target, group = torch.randint(0, 7, (11,)), torch.randint(0, 3, (11,))
@@ -56,7 +56,7 @@ def test_offsets_are_logits_that_rows_of_a_group_share(
     def gradients(fused: bool) -> list[torch.Tensor]:
         a, b, c, added = (tensor.clone().requires_grad_() for tensor in tensors)
         if fused:
-            nll = linear_cross_entropy(a, b, c, target, alike, Offsets(added, group))
+            nll = linear_cross_entropy(a, b, c, target, uniform_weights, Offsets(added, group))
         else:
             logits = functional.linear(a, b, c) + added[group]
             nll = functional.cross_entropy(logits, target, reduction="none")
@@ -82,7 +82,7 @@ def test_where_nothing_is_learned_no_gradient_is_computed(monkeypatch: pytest.Mo
     """Evaluation has weights that could learn, and pays for none of it."""
     x, weight, bias = (torch.randn(*shape, requires_grad=True) for shape in ((3, 4), (7, 4), (7,)))
     target = torch.tensor([0, 6, 2])
-    monkeypatch.setattr(output, "_Gradients", None)
+    monkeypatch.setattr(losses, "_Gradients", None)
     with torch.no_grad():
         nll = linear_cross_entropy(x, weight, bias, target)
     plain = functional.cross_entropy(functional.linear(x, weight, bias), target, reduction="none")
@@ -99,7 +99,7 @@ def test_a_second_pass_over_the_same_graph_gives_the_same_gradients() -> None:
 
 def test_impossible_words_cost_infinity_and_no_nan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor where all words of the first tile are impossible."""
-    monkeypatch.setattr(output, "WORDS", 1)
+    monkeypatch.setattr(losses, "WORDS", 1)
     bias = torch.tensor([-torch.inf, 0.0, 0.0])
     x, weight = torch.zeros(2, 4, requires_grad=True), torch.randn(3, 4)
     nll = linear_cross_entropy(x, weight, bias, torch.tensor([1, 0]))

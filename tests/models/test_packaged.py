@@ -15,21 +15,21 @@ from safetensors.torch import load_file
 
 import ssdvae
 from ssdvae.cli.main import main
-from ssdvae.models import packaged
+from ssdvae.models import hub
 from ssdvae.packing import PACKED
 from tests.report.conftest import runs as runs
 
 
 def test_by_its_name_and_by_none(runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packaged, "FOLDER", tmp_path)
+    monkeypatch.setattr(hub, "FOLDER", tmp_path)
     with pytest.raises(ssdvae.UserError, match="comes without wiki-en"):
         ssdvae.load()
     shutil.copytree(runs[0], tmp_path / "wiki-en")
     frames = ssdvae.load(runs[0]).frames.names
     assert ssdvae.load().frames.names == frames
     assert ssdvae.load("wiki-en").frames.names == frames
-    assert packaged.packaged("../wiki-en") is None
-    assert packaged.packaged("other") is None
+    assert hub.packaged("../wiki-en") is None
+    assert hub.packaged("other") is None
 
 
 DOCUMENT = ["arrested police suspect in", "charged he murder with", "sentenced he prison to"]
@@ -65,7 +65,7 @@ def test_wiki_en_answers_every_question(model: ssdvae.Model, caplog: pytest.LogC
 
 
 def test_wiki_en_is_small_and_its_card_says_what_one_needs_to_know() -> None:
-    folder = packaged.default_model()
+    folder = hub.default_model()
     assert {path.name for path in folder.iterdir()} == set(PACKED)
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 8e6
     stored = load_file(folder / "model.safetensors").values()

@@ -52,7 +52,7 @@ def test_a_document_is_the_mean_of_its_events_which_read_those_before() -> None:
     ((whole, events),) = embed_documents(model, [document], normalized=False)
     assert np.allclose(events.mean(0), whole, atol=1e-6)
     ((_, alone),) = embed_documents(model, [Document("a", document.events[2:3])], normalized=False)
-    width = 2 * model.word_embedding().embedding_dim
+    width = 2 * model.word_reader.words.embedding_dim
     assert np.allclose(alone[0, :width], events[2, :width], atol=1e-6)
     assert not np.allclose(alone[0, width:], events[2, width:], atol=1e-3)
 
@@ -60,7 +60,7 @@ def test_a_document_is_the_mean_of_its_events_which_read_those_before() -> None:
 def test_the_product_knows_no_order_and_the_sum_knows_the_head() -> None:
     model = toy_model("rnnlm")
     vectors = model.encode([" ".join(words) for words in permutations(["word1", "word2", "word3"])])
-    width = model.word_embedding().embedding_dim
+    width = model.word_reader.words.embedding_dim
     assert np.allclose(vectors[:, :width], vectors[0, :width], atol=1e-6)
     same_head, other_head = vectors[1, width : 2 * width], vectors[2, width : 2 * width]
     assert np.allclose(same_head, vectors[0, width : 2 * width], atol=1e-6)
