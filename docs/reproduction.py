@@ -21,7 +21,7 @@ from ssdvae.paper.grid import (
     HAQAE,
     RNNLM,
     RNNLM_DOCUMENT,
-    RNNLM_PAST,
+    RNNLM_CONTEXT,
     RNNLM_ROLE,
     VECTORS,
     Configuration,
@@ -131,7 +131,7 @@ OBSERVED = (0.0, 0.4, 0.9)
 
 
 ROWS = {
-    **{row.label: row for row in (RNNLM, RNNLM_DOCUMENT, RNNLM_PAST, RNNLM_ROLE, HAQAE)},
+    **{row.label: row for row in (RNNLM, RNNLM_DOCUMENT, RNNLM_CONTEXT, RNNLM_ROLE, HAQAE)},
     **{f"SSDVAE, text, ε = {e:g}": ssdvae_row(e) for e in OBSERVED},
     **{f"SSDVAE, code, ε = {e:g}": code_row(e) for e in OBSERVED},
 }
@@ -181,7 +181,7 @@ def _papers(row: Configuration, figure: str, data: str, unit: float) -> str:
 DIFFERENCES = {
     **{f"SSDVAE, ε = {e:g}: code against text": (code_row(e), ssdvae_row(e)) for e in OBSERVED},
     "RNNLM: with a document vector against without": (RNNLM_DOCUMENT, RNNLM),
-    "RNNLM: with a past vector against without": (RNNLM_PAST, RNNLM),
+    "RNNLM: with a context vector against without": (RNNLM_CONTEXT, RNNLM),
     **{f"SSDVAE, text, ε = {e:g}, against RNNLM": (ssdvae_row(e), RNNLM) for e in OBSERVED},
     **{f"SSDVAE, text, ε = {e:g} against ε = 0": (ssdvae_row(e), ssdvae_row(0.0)) for e in OBSERVED[1:]},
     **{f"SSDVAE, code, ε = {e:g} against ε = 0": (code_row(e), code_row(0.0)) for e in OBSERVED[1:]},
