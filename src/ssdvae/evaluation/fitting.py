@@ -17,12 +17,16 @@ from ssdvae.data.documents import Documents
 from ssdvae.models.base import Model
 from ssdvae.models.exact import POWER, ExactModel
 
-POWERS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5)
+POWERS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)
+SHARPNESS = (0.4, 0.6, 0.8, 1.0, 1.2)
+
+FITTED = 2_000
+"""Documents that are fitted to, at most."""
 
 
 def fitting_half(documents: Documents) -> Documents:
     """Return every second document, from the first on."""
-    return documents.take(np.arange(0, len(documents), 2))
+    return documents.take(np.arange(0, min(len(documents), 2 * FITTED), 2))
 
 
 def measuring_half(documents: Documents, model: Model, split: str) -> Documents:
@@ -44,15 +48,17 @@ def fit_reader(
     processes: int = 1,
     reduce: Callable[[Tensor], Tensor] = lambda sums: sums,
 ) -> None:
-    """Keep the reader with the most frames right on labelled documents, at the power that fits it best.
+    """Keep the reader and the power with the most frames right on labelled documents.
 
-    The power has the lowest log loss. Without labelled events, the reader trained by the exact posterior is
-    kept. Each process takes every n-th batch.
+    Accuracies of neighbouring powers are averaged, since they are noisy. The sharpness has the lowest log
+    loss. Without labelled events, the reader trained by the exact posterior is kept. Each process takes every
+    n-th batch.
     """
     training = model.training
     model.eval()
-    powers = torch.tensor(POWERS, device=model.device)
-    nats, correct = torch.zeros(2, 2, len(POWERS), dtype=torch.float64)
+    readers = 1 if model.rival is None else 2
+    correct = torch.zeros(readers, len(POWERS), dtype=torch.float64)
+    nats = torch.zeros(readers, len(POWERS), len(SHARPNESS), dtype=torch.float64)
     for number, rows in enumerate(within_bounds(documents.lengths, batch)):
         if number % processes != process:
             continue
@@ -63,16 +69,18 @@ def fit_reader(
             continue
         exact, gold = model.exact_posterior(part)[known], gold[known]
         for reader, log_q in enumerate(model.read_by_each(part)):
-            for place, power in enumerate(powers):
-                log_p = (log_q[known] + power * exact).log_softmax(-1).double()
-                nats[reader, place] -= log_p.gather(1, gold[:, None]).sum().cpu()
-                correct[reader, place] += (log_p.argmax(1) == gold).sum().cpu()
+            for p, power in enumerate(POWERS):
+                scores = log_q[known] + power * exact
+                correct[reader, p] += (scores.argmax(1) == gold).sum().cpu()
+                for s, sharpness in enumerate(SHARPNESS):
+                    log_p = (sharpness * scores).log_softmax(-1).gather(1, gold[:, None])
+                    nats[reader, p, s] -= log_p.double().sum().cpu()
     nats, correct = reduce(nats), reduce(correct)
     model.train(training)
     if not bool(nats.any()):
-        model.keep_reader(1, POWER)
+        model.keep_reader(1)
         return
-    readers = 1 if model.rival is None else 2
-    best = nats[:readers].argmin(1)
-    which = int(correct[torch.arange(readers), best].argmax())
-    model.keep_reader(which, POWERS[int(best[which])])
+    padded = torch.cat([correct[:, :1], correct, correct[:, -1:]], dim=1)
+    smooth = padded[:, :-2] + 2 * padded[:, 1:-1] + padded[:, 2:]
+    which, power = divmod(int(smooth.argmax()), len(POWERS))
+    model.keep_reader(which, POWERS[power], SHARPNESS[int(nats[which, power].argmin())])

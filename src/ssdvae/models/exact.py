@@ -18,9 +18,9 @@ q(f_m | whole document) (``reader``) does use them. It names frames, and gradien
 part from it. Two readers are trained in one run: one by the observed labels alone (κ = 0), one also by the KL
 divergence from r on the other events (κ = 1). The better one on labelled validation events is kept, and
 
-    posterior(f_m) ∝ q(f_m | w) r(f_m | w_≤m)^power
+    posterior(f_m) ∝ (q(f_m | w) r(f_m | w_≤m)^power)^sharpness
 
-with the power that fits these events best. Without any frames (F = 0) the model has a single component.
+with the power that gets most of them right and the sharpness that makes its probabilities fit. Without any frames (F = 0) the model has a single component.
 """
 
 from __future__ import annotations
@@ -265,6 +265,7 @@ class ExactModel(LanguageModel, FrameModel):
     config: ExactSettings
     decoder: ExactDecoder
     power: Tensor
+    sharpness: Tensor
     use_rival: Tensor
 
     def __init__(
@@ -276,6 +277,7 @@ class ExactModel(LanguageModel, FrameModel):
         self.frame_reader = self._new_reader() if len(frames) else None  # κ = 0, or the one that was kept
         self.rival: FrameReader | None = None  # κ = 1, in training only
         self.register_buffer("power", torch.tensor(POWER))
+        self.register_buffer("sharpness", torch.tensor(1.0))
         self.register_buffer("use_rival", torch.tensor(True), persistent=False)
 
     def _new_reader(self) -> FrameReader:
@@ -367,7 +369,7 @@ class ExactModel(LanguageModel, FrameModel):
         """Return the reader times the exact posterior to a power; observed frames are certain."""
         exact = self.exact_posterior(batch)
         read = self._read(self.reader, batch, batch.observed)
-        log_q = self._certain((read + self.power * exact).log_softmax(-1), batch)
+        log_q = self._certain((self.sharpness * (read + self.power * exact)).log_softmax(-1), batch)
         parts = {"reader": to_padded(read, batch.mask), "exact": to_padded(exact, batch.mask)}
         return FramePosterior(to_padded(log_q, batch.mask), batch.mask, parts=parts)
 
@@ -382,10 +384,11 @@ class ExactModel(LanguageModel, FrameModel):
         return torch.stack([self._read(reader, batch, nothing) for reader in readers])
 
     @torch.no_grad()
-    def keep_reader(self, which: int, power: float) -> None:
+    def keep_reader(self, which: int, power: float = POWER, sharpness: float = 1.0) -> None:
         """Name frames with one of the readers and this power of the exact posterior from now on."""
         self.use_rival.fill_(which == 1)
         self.power.fill_(power)
+        self.sharpness.fill_(sharpness)
 
     def _certain(self, log_q: Float[Tensor, "N F"], batch: Batch) -> Float[Tensor, "N F"]:
         observed = batch.observed[batch.mask][:, None]

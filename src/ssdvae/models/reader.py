@@ -3,7 +3,7 @@
     e_m = relu(W [x_1; …; x_S])                          the word vectors of event m, as constants
     a_m, b_m                                             states of a bidirectional GRU over (e_j, label of j),
                                                          before event m and after it
-    q(f_m | w) = softmax(W_out tanh(W [a_m; b_m; e_m]) + σ s_m)
+    q(f_m | w) = softmax(W_out (e_m + tanh(W_c [a_m; b_m])) + σ s_m)
 
 The label of event m itself is in neither state, so a known label of one event informs the others and never
 answers for itself. s is the head-frame bias, how often a head was observed with each frame:
@@ -100,11 +100,11 @@ class FrameReader(nn.Module):
 
     def __init__(self, width: int, slots: int, hidden: int, frames: int) -> None:
         super().__init__()
-        self.event = nn.Linear(slots * width, hidden)
+        self.event = nn.Linear(slots * width, 2 * hidden)
         self.labels = nn.Embedding(frames + 1, LABEL_WIDTH)  # the last one stands for an unknown label
-        self.gru = PaddedGRU(hidden + LABEL_WIDTH, hidden, 1)
-        self.join = nn.Linear(3 * hidden, hidden)
-        self.w_out = nn.Linear(hidden, frames)
+        self.gru = PaddedGRU(2 * hidden + LABEL_WIDTH, hidden, 1)
+        self.context = nn.Linear(2 * hidden, 2 * hidden)
+        self.w_out = nn.Linear(2 * hidden, frames)
         self.strength = nn.Parameter(torch.ones(()))
         self.log_smoothing = nn.Parameter(torch.tensor(SMOOTHING).log())
 
@@ -127,7 +127,7 @@ class FrameReader(nn.Module):
         ahead, back = self.gru(torch.cat([events, known], dim=-1), mask).chunk(2, dim=-1)
         nothing = torch.zeros_like(ahead[:, :1])
         before, after = torch.cat([nothing, ahead[:, :-1]], 1), torch.cat([back[:, 1:], nothing], 1)
-        joined = self.join(torch.cat([before, after, events], dim=-1)[mask]).tanh()
+        joined = events[mask] + self.context(torch.cat([before, after], dim=-1)[mask]).tanh()
         smoothing = full_precision(self.log_smoothing).exp()
         bias = counts.log_odds(heads[mask], smoothing, None if own is None else own[mask])
         return (full_precision(self.w_out(joined)) + self.strength * bias).log_softmax(-1)
