@@ -26,14 +26,14 @@ def by_hand(model: SSDVAE, documents: Documents) -> tuple[dict[int, list[list[fl
     """β_enc of every occurrence of each word, and β_dec of every event by its frame, by the definitions."""
     enc: dict[int, list[list[float]]] = {}
     dec: dict[int, list[list[float]]] = {}
-    w_out, w_out_hat = model.encoder.w_out.weight.tolist(), model.word_decoder.w_out.weight.tolist()
+    w_out, w_out_hat = model.encoder.w_out.weight.tolist(), model.decoder.output.linear.weight.tolist()
     for row in range(len(documents)):
         batch = collate(documents, np.array([row]))
-        hidden = model.encoder.read(model.reader(batch.tokens), batch.mask)[0].tanh().tolist()
+        hidden = model.encoder.gru.at_words(model.word_reader(batch.tokens), batch.mask)[0].tanh().tolist()
         for word, state in zip(batch.tokens.flatten().tolist(), hidden, strict=True):
             scores = [sum(w * h for w, h in zip(line, state, strict=True)) for line in w_out]
             enc.setdefault(word, []).append(scores)
-        q = model.infer(batch).log_q[0].exp().tolist()
+        q = model.posterior(batch).log_q[0].exp().tolist()
         for beliefs in q:
             columns = zip(*model.frame_embedding.tolist(), strict=True)
             memory = [np.tanh(sum(p * e for p, e in zip(beliefs, c, strict=True))) for c in columns]
@@ -64,7 +64,7 @@ def test_the_bias_of_the_output_layers_is_not_in_the_clusters() -> None:
     model, documents = toy_ssdvae(), toy_documents(LENGTHS)
     before = clusters(model, documents)
     with torch.no_grad():
-        model.word_decoder.w_out.bias.add_(torch.randn(WORDS))
+        model.decoder.output.linear.bias.add_(torch.randn(WORDS))
         model.encoder.w_out.bias.add_(1)  # the same for all frames: which one is inferred does not change
     after = clusters(model, documents)
     np.testing.assert_allclose(after.frames_given_tokens, before.frames_given_tokens, rtol=1e-6)
@@ -131,7 +131,7 @@ def test_purity_counts_events_with_a_known_frame_and_looks_at_no_other() -> None
     found = clusters(model, documents)
     expected = np.zeros((FRAMES, FRAMES))
     for row, part in enumerate(documents.parts()):
-        inferred = model.infer(collate(documents, np.array([row]))).value[0].tolist()
+        inferred = model.posterior(collate(documents, np.array([row]))).value[0].tolist()
         for known, guess in zip(documents.frames[part], inferred, strict=True):
             if known >= 0:
                 expected[known, guess] += 1
@@ -143,9 +143,10 @@ def test_purity_counts_events_with_a_known_frame_and_looks_at_no_other() -> None
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("rnnlm", {}, "no latent variables"),
-        ("haqae", {}, "no frames"),
+        ("rnnlm", {}, "no frames"),
+        ("haqae", {}, "not frames"),
         ("rnnlm-classifier", {}, "no clusters"),
+        ("ssdvae-exact", {}, "no clusters"),
         ("ssdvae", {"attention": "concatenation"}, "no clusters"),
     ],
 )

@@ -16,6 +16,7 @@ from ssdvae.data.vocabulary import Inventory
 from ssdvae.errors import UserError
 from ssdvae.evaluation.attention import attention_summary
 from ssdvae.models import MODELS
+from ssdvae.models.base import Attentive, as_frame_model
 from tests.toys import FRAMES, toy_documents, toy_model, toy_ssdvae
 
 LENGTHS = [3, 1, 4, 2, 2]
@@ -26,11 +27,11 @@ def test_attention_is_summed_event_by_event(batch: int) -> None:
     model, documents = toy_ssdvae(), toy_documents(LENGTHS)
     looks: dict[int, list[tuple[list[float], float, float]]] = {f: [] for f in range(FRAMES)}
     for row, length in enumerate(LENGTHS):
-        beliefs = model.infer(collate(documents, np.array([row])))
+        beliefs = model.posterior(collate(documents, np.array([row])))
         assert beliefs.attention is not None
         for m in range(length):
             shares = [0.0] * 8
-            weights = beliefs.attention[0, m].tolist()
+            weights = beliefs.attention.weights[0, m].tolist()
             for place, weight in enumerate(weights):
                 event, slot = divmod(place, 4)
                 shares[slot if event == m else 4 + slot] += weight
@@ -60,7 +61,7 @@ def test_transitions_are_expected_counts_of_neighbours(batch: int) -> None:
     model, documents = toy_ssdvae(), toy_documents(LENGTHS)
     expected = np.zeros((FRAMES, FRAMES))
     for row, length in enumerate(LENGTHS):
-        q = model.infer(collate(documents, np.array([row]))).log_q[0].exp().tolist()
+        q = model.posterior(collate(documents, np.array([row]))).log_q[0].exp().tolist()
         for m in range(length - 1):
             for f in range(FRAMES):
                 for g in range(FRAMES):
@@ -94,21 +95,23 @@ def test_links_come_strongest_first_and_rare_ones_not_at_all() -> None:
 def test_every_model_is_explained_as_far_as_it_infers_frames(name: str) -> None:
     model, documents = toy_model(name), toy_documents(LENGTHS)
     settings = ExplainSettings(min_count=0.0, batch=2)
-    beliefs = model.infer(collate(documents, np.arange(2)))
-    if beliefs is None or not beliefs.frames:
+    framed = as_frame_model(model)
+    if framed is None:
         for question in (explain, transitions, attention_summary):
             with pytest.raises(UserError, match="no frames to look at"):
                 question(model, documents, settings)
         return
+    posterior = framed.posterior(collate(documents, np.arange(2)))
+    assert (posterior.attention is not None) == isinstance(model, Attentive)
     seen: list[int] = []
     found = explain(model, documents, settings, lambda amount=1, **_: seen.append(amount))
     assert sum(seen) == len(LENGTHS)
     record = found.to_record(settings)
     assert record["transitions"].keys() == {"lift", "probability"}
-    assert ("clusters" in record) == (beliefs.clusters is not None)
-    assert ("attention" in record) == (beliefs.attention is not None)
+    assert ("clusters" in record) == (posterior.clusters is not None)
+    assert ("attention" in record) == (posterior.attention is not None)
     np.testing.assert_allclose(found.transitions.counts, transitions(model, documents).counts)
-    if beliefs.attention is None:
+    if posterior.attention is None:
         with pytest.raises(UserError, match="without attention"):
             attention_summary(model, documents)
     head = model.vocabulary.name(int(documents.tokens[0, 0]))
@@ -139,11 +142,12 @@ def test_what_is_shown_are_the_names_that_were_given_or_the_most_frequent() -> N
     ("name", "refused"),
     [
         ("ssdvae", None),
+        ("ssdvae-exact", None),
         ("rnnlm-classifier", None),
         ("rnnlm-role-classifier", None),
-        ("rnnlm", "rnnlm has no latent variables"),
-        ("rnnlm-role", "rnnlm-role has no latent variables"),
-        ("haqae", "haqae has latent variables that are no frames"),
+        ("rnnlm", "rnnlm has no frames"),
+        ("rnnlm-role", "rnnlm-role has no frames"),
+        ("haqae", "haqae has latent variables that are not frames"),
     ],
 )
 def test_frames_are_asked_for_in_vain_only_where_there_are_none(name: str, refused: str | None) -> None:

@@ -13,15 +13,14 @@ import torch
 from ssdvae.analysis.swap import WAYS, swap_parts
 from ssdvae.data.batches import Batch, Noise, collate, generator
 from ssdvae.errors import UserError
-from ssdvae.models.base import Model
-from ssdvae.models.latent import Posterior, probabilities
-from ssdvae.models.plan import PlanRequest
-from tests.toys import SLOTS, noise, toy_documents, toy_model, toy_ssdvae
+from ssdvae.models.base import LanguageModel, LatentQuery, probabilities
+from ssdvae.models.ssdvae import Chain
+from tests.toys import SLOTS, noise, toy_documents, toy_language_model, toy_ssdvae
 
 DOCUMENTS = toy_documents([3] * 6)
 
 
-def log_probs(model: Model, rows: list[list[int]]) -> Iterator[float]:
+def log_probs(model: LanguageModel, rows: list[list[int]]) -> Iterator[float]:
     """log p(words) of each document, asked batch by batch."""
     with torch.no_grad():
         for number, batch in enumerate(rows):
@@ -30,19 +29,19 @@ def log_probs(model: Model, rows: list[list[int]]) -> Iterator[float]:
             yield from words.sum((1, 2)).tolist()
 
 
-def figures(model: Model, rows: list[list[int]]) -> dict[str, float]:
+def figures(model: LanguageModel, rows: list[list[int]]) -> dict[str, float]:
     return {str(place): value for place, value in enumerate(log_probs(model, rows))}
 
 
 BATCHES = [[0, 1], [2, 3, 4], [5]]
 
 
-def with_vectors() -> list[Model]:
-    return [toy_ssdvae(document_vector=3), toy_model("rnnlm", document_vector=3)]
+def with_vectors() -> list[LanguageModel]:
+    return [toy_ssdvae(variant="code"), toy_language_model("rnnlm", document_vector=3)]
 
 
 @pytest.mark.parametrize("model", with_vectors(), ids=["ssdvae", "rnnlm"])
-def test_every_part_can_be_swapped_and_what_is_recorded_is_the_model_as_it_is(model: Model) -> None:
+def test_every_part_can_be_swapped_and_what_is_recorded_is_the_model_as_it_is(model: LanguageModel) -> None:
     parts = list(model.parts())
     found = list(swap_parts(model, parts, lambda: figures(model, BATCHES)))
     assert [(s.part, s.way) for s in found] == [(None, None), *((p, way) for p in parts for way in WAYS)]
@@ -52,14 +51,14 @@ def test_every_part_can_be_swapped_and_what_is_recorded_is_the_model_as_it_is(mo
 
 
 def test_a_document_that_is_alone_is_its_own_mean_and_its_own_other() -> None:
-    model = toy_ssdvae(document_vector=3)
+    model = toy_ssdvae(variant="code")
     for swapped in swap_parts(model, list(model.parts()), lambda: figures(model, [[0]])):
         assert swapped.figures == pytest.approx(figures(model, [[0]]))
 
 
 def test_another_document_is_another_and_each_is_given_once() -> None:
     """Seen from outside, what a document is given is another's, or the mean."""
-    model = toy_model("rnnlm", document_vector=3)
+    model = toy_language_model("rnnlm", document_vector=3)
     vector = model.parts()["document-vector"]
     seen: list[torch.Tensor] = []
     handle = vector.register_forward_hook(lambda module, inputs, output: seen.append(output))
@@ -100,7 +99,7 @@ def noted(module: torch.nn.Module) -> Iterator[list[Any]]:
 
 
 def test_a_document_gets_the_same_whenever_it_is_asked_about_and_seeds_get_that_of_seeds() -> None:
-    model = toy_ssdvae(document_vector=3)
+    model = toy_ssdvae(variant="code")
     vector = model.parts()["document-vector"]
     seeds, options = torch.randint(0, 8, (4, 1, SLOTS)), torch.randint(0, 8, (4, 2, 2, SLOTS))
     asked: list[tuple[str, int]] = []
@@ -114,13 +113,13 @@ def test_a_document_gets_the_same_whenever_it_is_asked_about_and_seeds_get_that_
                 list(log_probs(model, [rows]))
                 given.extend(seen.pop())
                 asked.extend(("whole", row) for row in rows)
-                model.infer(collate(DOCUMENTS, np.array(rows)))  # without a plan: none of this is swapped
+                model.posterior(collate(DOCUMENTS, np.array(rows)))  # no query: nothing is swapped
                 seen.clear()
             for part in ([0, 1, 2, 3], [2], [2]):  # as PMI does, over and over
                 seed = Batch.of_words(seeds[part])
                 nothing = torch.full((len(part), 3), -1)
-                request = PlanRequest.continuing(seed, nothing, probabilities, noise(len(part)))
-                model.continuations(seed, model.plan(request), options[part])
+                query = LatentQuery.continuing(seed, nothing, probabilities, noise(len(part)))
+                model.continuations(seed, model.latents(query), options[part])
                 given.extend(seen.pop())
                 asked.extend(("seed", row) for row in part)
         return {}
@@ -139,20 +138,20 @@ def test_a_document_gets_the_same_whenever_it_is_asked_about_and_seeds_get_that_
             assert min(float((row - kinds["other"][who]).abs().max()) for row in others) < 1e-12
 
 
-@pytest.mark.parametrize("settings", [{}, {"guide": "local", "preference": True}])
-def test_frames_are_those_of_documents_as_long_and_heads_look_at_them_too(settings: dict[str, Any]) -> None:
-    model, documents = toy_ssdvae(**settings), toy_documents([1, 3, 1, 2, 3, 2])
+@pytest.mark.parametrize("attention", ["addition", "concatenation"])
+def test_frames_are_those_of_documents_as_long(attention: str) -> None:
+    model, documents = toy_ssdvae(attention=attention), toy_documents([1, 3, 1, 2, 3, 2])
     rows = np.arange(6)
 
     def ask() -> dict[str, float]:
         with noted(model.encoder) as seen, torch.no_grad():
             model.word_log_probs(collate(documents, rows), noise(6))
-        posteriors.append(seen[0])
+        chains.append(seen[0])
         return {}
 
-    posteriors: list[Posterior] = []
+    chains: list[Chain] = []
     list(swap_parts(model, ["frames"], ask))
-    own, _, other = posteriors
+    own, _, other = chains
     partner = {0: 2, 2: 0, 1: 4, 4: 1, 3: 5, 5: 3}
     for mine, theirs in partner.items():
         events = own.mask[mine]
@@ -163,6 +162,6 @@ def test_frames_are_those_of_documents_as_long_and_heads_look_at_them_too(settin
 def test_a_part_that_is_not_there_is_named() -> None:
     with pytest.raises(UserError, match="name at least one part; ssdvae has: frames, state"):
         list(swap_parts(toy_ssdvae(), [], lambda: {}))
-    model = toy_model("rnnlm")
+    model = toy_language_model("rnnlm")
     with pytest.raises(UserError, match="rnnlm has no part 'frames'; it has: none that can be swapped"):
         list(swap_parts(model, ["frames"], lambda: {}))

@@ -13,10 +13,11 @@ from ssdvae.answers.infer import infer_documents
 from ssdvae.config import ExplainSettings
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
+from ssdvae.models.base import FrameModel
 from tests.toys import named_documents, toy_documents, toy_model
 
 LENGTHS = [3, 1, 4, 2, 2]
-WITH_FRAMES = [name for name in MODELS if toy_model(name).infers_frames]
+WITH_FRAMES = [name for name in MODELS if issubclass(MODELS[name], FrameModel)]
 
 
 @pytest.mark.parametrize("name", WITH_FRAMES)
