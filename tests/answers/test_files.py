@@ -59,7 +59,7 @@ ASK: dict[str, Callable[..., Any]] = {
     "fill": ssdvae.fill,
     "embed": ssdvae.embed,
 }
-FEW = {"next": {"beam": 4, "samples": 2}, "fill": {"beam": 4, "samples": 2}}
+FEW = {"next": {"beam": 4}, "fill": {"beam": 4}}
 
 
 def write(run: Path | Model, source: Path, out: Path, question: str = "infer", **settings: Any) -> int:

@@ -14,21 +14,21 @@ import torch
 from ssdvae.answers.decoding import nucleus
 from ssdvae.answers.generate import Script, generate
 from ssdvae.answers.infer import infer_documents
+from ssdvae.answers.next_events import head_log_probs
+from ssdvae.answers.search import Ahead
 from ssdvae.config import GenerateSettings
 from ssdvae.data.batches import Noise
 from ssdvae.data.events import MISSING, SLOTS, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
-from ssdvae.models.base import Model
+from ssdvae.models.base import LanguageModel, LatentQuery, Model, most_likely
 from ssdvae.models.inputs import to_batch
-from ssdvae.models.latent import most_likely
-from ssdvae.models.plan import PlanRequest
 from tests.answers.test_decoding import fits
-from tests.toys import FRAMES, WORDS, noise, toy_model, toy_ssdvae
+from tests.toys import FRAMES, WORDS, noise, toy_exact, toy_language_model, toy_model, toy_ssdvae
 
 SEED = [Event("word1", "word2", None, "word3")]
-SPEAKING = [name for name in MODELS if toy_model(name).decoder is not None]
+SPEAKING = [name for name in MODELS if issubclass(MODELS[name], LanguageModel)]
 
 
 def made(model: Model, begin: list[Event] = SEED, frames: Any = (), **settings: Any) -> list[Script]:
@@ -40,11 +40,11 @@ def words(script: Script) -> list[tuple[str, ...]]:
 
 
 @pytest.fixture(params=SPEAKING)
-def model(request: pytest.FixtureRequest) -> Model:
-    return toy_model(request.param)
+def model(request: pytest.FixtureRequest) -> LanguageModel:
+    return toy_language_model(request.param)
 
 
-def every_event(model: Model) -> dict[tuple[str, ...], float]:
+def every_event(model: LanguageModel) -> dict[tuple[str, ...], float]:
     """log p of all events that could follow the seed: no <unk>, and a verb."""
     allowed = [w for w in range(WORDS) if w != model.vocabulary.unknown]
     verbs = [w for w in allowed if w != model.vocabulary.missing]
@@ -52,13 +52,13 @@ def every_event(model: Model) -> dict[tuple[str, ...], float]:
     seed = to_batch(model, [Document("a", tuple(SEED))])
     nothing = torch.full((1, 2), -1)
     with torch.no_grad():
-        plan = model.plan(PlanRequest.continuing(seed, nothing, most_likely, noise(1)))
-        scores = model.continuations(seed, plan, options[None, :, None])[0]
+        latents = model.latents(LatentQuery.continuing(seed, nothing, most_likely, noise(1)))
+        scores = model.continuations(seed, latents, options[None, :, None])[0]
     names = [tuple(model.vocabulary.name(w) for w in event) for event in options.tolist()]
     return dict(zip(names, scores.tolist(), strict=True))
 
 
-def test_a_wide_beam_is_the_enumeration_of_all_events(model: Model) -> None:
+def test_a_wide_beam_is_the_enumeration_of_all_events(model: LanguageModel) -> None:
     exact = every_event(model)
     found = made(model, method="beam", beam=len(exact), scripts=len(exact), events=1)
     assert {words(script)[1] for script in found} == exact.keys()
@@ -68,7 +68,7 @@ def test_a_wide_beam_is_the_enumeration_of_all_events(model: Model) -> None:
 
 
 @pytest.mark.parametrize("beam", [1, 2, 5])
-def test_a_narrow_beam_is_never_better(model: Model, beam: int) -> None:
+def test_a_narrow_beam_is_never_better(model: LanguageModel, beam: int) -> None:
     exact = every_event(model)
     found = made(model, method="beam", beam=beam, scripts=beam, events=1)
     best = sorted(exact.values(), reverse=True)
@@ -78,41 +78,41 @@ def test_a_narrow_beam_is_never_better(model: Model, beam: int) -> None:
         assert script.log_prob <= bound + 1e-9
 
 
-def test_greedy_takes_the_likeliest_word_each_time(model: Model) -> None:
+def test_greedy_takes_the_likeliest_word_each_time(model: LanguageModel) -> None:
     (script,) = made(model, method="greedy", events=3)
     assert words(script) == words(made(model, method="beam", beam=1, events=3)[0])
     seed = to_batch(model, [Document("a", tuple(SEED))])
     nothing = torch.full((1, 4), -1)
-    plan = model.plan(PlanRequest.continuing(seed, nothing, most_likely, noise(1)))
-    state = model.begin(seed, plan)
+    latents = model.latents(LatentQuery.continuing(seed, nothing, most_likely, noise(1)))
+    state = model.start(seed, latents)
     for event in words(script)[1:]:
-        plan, word = plan.after(1), None
+        latents, word = latents.after(1), None
         for slot in range(4):
-            log_p, state = model.next_word(state, plan, word, slot)
+            log_p, state = model.next_word(state, latents, word, slot)
             log_p[:, model.vocabulary.unknown] = -torch.inf
             if slot == 0:
                 log_p[:, model.vocabulary.missing] = -torch.inf
             word = log_p.argmax(-1)
             assert model.vocabulary.name(int(word)) == event[slot]
-        _, state = model.next_word(state, plan, word, 4)
+        _, state = model.next_word(state, latents, word, 4)
 
 
 @pytest.mark.parametrize("method", ["sample", "greedy", "beam"])
-def test_a_script_has_the_probability_that_the_model_gives_it(model: Model, method: str) -> None:
-    """Given its plan; temperature and forbidden words change what is drawn, not how likely it is."""
+def test_a_script_has_the_probability_that_the_model_gives_it(model: LanguageModel, method: str) -> None:
+    """Given its frames; temperature and forbidden words change what is drawn, not how likely it is."""
     scripts = made(model, method=method, temperature=2.0, top_p=0.7, scripts=6, events=2, repeat=False)
     assert [s.log_prob for s in scripts] == sorted((s.log_prob for s in scripts), reverse=True)
     for script in scripts:
         document = Document("a", tuple(event.event for event in script.events))
         batch = to_batch(model, [document])
         seed = to_batch(model, [Document("a", document.events[:1])])
-        plan = model.plan(PlanRequest.continuing(seed, batch.observed, most_likely, noise(1)))
-        if plan.frames is not None:
+        latents = model.latents(LatentQuery.continuing(seed, batch.observed, most_likely, noise(1)))
+        if latents.frames is not None:
             frames = torch.tensor([[model.frames.id(event.planned) for event in script.events]])
-            plan = dataclasses.replace(plan, frames=frames)
-            if plan.vectors.shape[-1]:
-                plan = dataclasses.replace(plan, vectors=model.get_parameter("frame_embedding")[frames])
-        expected = model.log_probs(batch, plan)[0, 1:].sum().item()
+            latents = dataclasses.replace(latents, frames=frames)
+            if latents.vectors.shape[-1]:
+                latents = dataclasses.replace(latents, vectors=model.get_parameter("frame_embedding")[frames])
+        expected = model.log_probs(batch, latents)[0, 1:].sum().item()
         assert script.log_prob == pytest.approx(expected)
 
 
@@ -120,18 +120,18 @@ def test_a_script_has_the_probability_that_the_model_gives_it(model: Model, meth
 @pytest.mark.parametrize("top_p", [0.6, 1.0])
 def test_scripts_are_drawn_as_often_as_they_are_likely(name: str, top_p: float) -> None:
     """Verbs, and subjects after the commonest verb; <unk> as if it had never been there."""
-    model = toy_model(name)
+    model = toy_language_model(name)
     size = 8_000
     scripts = made(model, top_p=top_p, scripts=size, events=1, batch=size)
     seed = to_batch(model, [Document("a", tuple(SEED))])
     nothing = torch.full((1, 2), -1)
-    plan = model.plan(PlanRequest.continuing(seed, nothing, most_likely, noise(1)))
-    log_p, state = model.next_word(model.begin(seed, plan), plan, None, 0)
+    latents = model.latents(LatentQuery.continuing(seed, nothing, most_likely, noise(1)))
+    log_p, state = model.next_word(model.start(seed, latents), latents, None, 0)
     log_p[:, [model.vocabulary.unknown, model.vocabulary.missing]] = -torch.inf
     verbs = Counter(words(script)[1][0] for script in scripts)
     fits(_counts(verbs, model), nucleus(log_p, top_p=top_p)[0].detach().numpy())
     verb, _ = verbs.most_common(1)[0]
-    log_p, _ = model.next_word(state, plan, torch.tensor([model.vocabulary.word_id(verb)]), 1)
+    log_p, _ = model.next_word(state, latents, torch.tensor([model.vocabulary.word_id(verb)]), 1)
     log_p[:, model.vocabulary.unknown] = -torch.inf
     subjects = Counter(words(script)[1][1] for script in scripts if words(script)[1][0] == verb)
     fits(_counts(subjects, model), nucleus(log_p, top_p=top_p)[0].detach().numpy())
@@ -144,7 +144,7 @@ def _counts(words: Counter[str], model: Model) -> np.ndarray:
 def test_frames_are_drawn_as_often_as_they_are_likely() -> None:
     model, size = toy_ssdvae(), 4_000
     seed = to_batch(model, [Document("a", tuple(SEED))])
-    q = model.infer(seed).log_q[0, 0].exp()
+    q = model.posterior(seed).log_q[0, 0].exp()
     drawn = Counter(script.events[0].planned for script in made(model, scripts=size, events=1, batch=size))
     fits(np.array([drawn[name] for name in model.frames.names]), q.detach().numpy())
 
@@ -166,7 +166,9 @@ def test_frames_and_words_share_no_random_numbers(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("batch", [1, 3, 7])
-def test_a_seed_makes_the_same_scripts_however_many_are_drawn_at_once(model: Model, batch: int) -> None:
+def test_a_seed_makes_the_same_scripts_however_many_are_drawn_at_once(
+    model: LanguageModel, batch: int
+) -> None:
     before = made(model, scripts=7, seed=5)
     torch.manual_seed(99)  # torch's own generator is not used
     after = made(model, scripts=7, seed=5, batch=batch)
@@ -202,7 +204,7 @@ def test_only_frames_after_the_seed_can_be_given_and_only_known_ones() -> None:
 
 
 @pytest.mark.parametrize("method", ["sample", "greedy", "beam"])
-def test_constraints_hold(model: Model, method: str) -> None:
+def test_constraints_hold(model: LanguageModel, method: str) -> None:
     """And do so because of the flags: without them, they are broken."""
     seed = [Event("word1", "word1", "word1", "word1"), *SEED]
     size = {"method": method, "events": 8, "scripts": 20, "beam": 20, "temperature": 0.2}
@@ -225,10 +227,10 @@ def test_subject_and_object_may_be_the_same_unless_forbidden() -> None:
 
 
 def test_where_every_event_was_there_before_a_message_says_so() -> None:
-    model = toy_model("rnnlm")
+    model = toy_model("rnnlm", tied=False)
     with torch.no_grad():  # one word is certain in every place
-        model.get_parameter("decoder.w_out.bias")[:] = -torch.inf
-        model.get_parameter("decoder.w_out.bias")[5] = 0
+        model.get_parameter("decoder.output.linear.bias")[:] = -torch.inf
+        model.get_parameter("decoder.output.linear.bias")[5] = 0
     assert len(made(model, method="greedy", events=1, repeat=False)) == 1
     with pytest.raises(UserError, match="no word is left"):
         made(model, method="greedy", events=2, repeat=False)
@@ -257,28 +259,33 @@ def test_several_seed_events_and_any_length() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_writes_scripts_or_says_why_not(name: str) -> None:
     model = toy_model(name)
-    if model.decoder is None:
+    if not isinstance(model, LanguageModel):
         with pytest.raises(UserError, match="no probability"):
             made(model)
         return
     assert [len(script.events) for script in made(model)] == [5] * 5
 
 
-@pytest.mark.parametrize("prior", ["uniform", "markov", "history"])
-def test_without_a_seed_frames_come_from_the_prior(prior: str) -> None:
-    """The first as it says, and the second as it says after the first and, if it looks at them, its words."""
-    model = toy_ssdvae(prior=prior, guide="aligned")
-    scripts = made(model, begin=[], events=2, scripts=3000, top_p=1.0)
-    names = model.frames.names
-    with torch.no_grad():
-        first = model.prior.first(1)[0].exp().numpy()
-        fits(_frame_counts((s.events[0].planned for s in scripts), names), first)
-        chains = torch.tensor([[names.index(str(e.planned)) for e in s.events] for s in scripts])
-        batch = to_batch(model, [Document("a", tuple(e.event for e in s.events)) for s in scripts])
-        sample = torch.nn.functional.one_hot(chains, FRAMES).double()
-        ends = model.word_decoder(model.reader(batch.tokens), model._plan_of(sample)).ends
-        second = model.prior(sample, ends)[:, 1].exp()
-    fits(_frame_counts((s.events[1].planned for s in scripts), names), second.mean(0).numpy())
+def test_without_a_seed_frames_come_from_the_prior() -> None:
+    """Which is uniform: every pair of frames is as likely."""
+    scripts = made(toy_ssdvae(), begin=[], events=2, scripts=3000, top_p=1.0)
+    pairs = [f"Frame{first} Frame{second}" for first in range(FRAMES) for second in range(FRAMES)]
+    drawn = (" ".join(str(e.planned) for e in script.events) for script in scripts)
+    fits(_frame_counts(drawn, pairs), np.full(len(pairs), 1 / len(pairs)))
+
+
+def test_a_frame_that_is_given_to_the_exact_model_is_certain_and_all_others_are_summed_out() -> None:
+    model = toy_exact()
+    for script in made(model, frames=(None, "Frame2"), scripts=4, events=3):
+        assert [event.planned for event in script.events] == [None, None, "Frame2", None]
+    # With no temperature and no nucleus, heads are drawn from p(v | f, h) of the frame that is given.
+    size, seed = 6_000, to_batch(model, [Document("a", tuple(SEED))])
+    for frame in (None, "Frame1"):
+        scripts = made(model, frames=(frame,), scripts=size, events=1, top_p=1.0, batch=size)
+        log_p = head_log_probs(model, Ahead.after(model, seed, model.frames.id(frame)))
+        log_p[:, [model.vocabulary.unknown, model.vocabulary.missing]] = -torch.inf
+        heads = Counter(words(script)[1][0] for script in scripts)
+        fits(_counts(heads, model), log_p[0].softmax(0).numpy())
 
 
 def _frame_counts(frames: Iterable[str | None], names: Sequence[str]) -> np.ndarray:
@@ -287,7 +294,7 @@ def _frame_counts(frames: Iterable[str | None], names: Sequence[str]) -> np.ndar
 
 
 @pytest.mark.parametrize("method", ["sample", "greedy", "beam"])
-def test_every_model_thinks_of_scripts_by_itself(model: Model, method: Any) -> None:
+def test_every_model_thinks_of_scripts_by_itself(model: LanguageModel, method: Any) -> None:
     for script in made(model, begin=[], events=3, method=method):
         assert len(script.events) == 3
         assert script.seeds == 0

@@ -23,9 +23,9 @@ from ssdvae.data.readers.typed import read_typed
 from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError
 from ssdvae.models import MODELS
-from ssdvae.models.base import Beliefs
+from ssdvae.models.base import FramePosterior, as_frame_model
 from ssdvae.models.inputs import to_batch
-from tests.toys import named_documents, toy_documents, toy_model, toy_ssdvae
+from tests.toys import named_documents, toy_documents, toy_exact, toy_model, toy_ssdvae
 
 LENGTHS = [3, 1, 0, 4, 60, 2, 0, 7]
 
@@ -60,7 +60,7 @@ def test_a_stream_gives_what_one_by_one_gives(batch: int) -> None:
 def test_what_is_inferred_is_what_the_model_believes() -> None:
     model = toy_ssdvae()
     split = toy_documents([4, 2, 3])
-    beliefs = model.infer(collate(split, np.arange(3)))
+    beliefs = model.posterior(collate(split, np.arange(3)))
     assert beliefs.attention is not None
     for row, document in enumerate(
         infer_documents(model, named_documents(split, model), top=2, attention=True)
@@ -72,7 +72,7 @@ def test_what_is_inferred_is_what_the_model_believes() -> None:
             chances = [frame.probability for frame in event.frames]
             assert chances == pytest.approx([q[f] for f in ordered[:2]])
             assert event.attention == pytest.approx(
-                beliefs.attention[row, m, : 4 * len(document.events)].tolist()
+                beliefs.attention.weights[row, m, : 4 * len(document.events)].tolist()
             )
             assert sum(event.attention or ()) == pytest.approx(1)
             assert event.observed is None
@@ -96,13 +96,13 @@ def test_no_more_is_read_than_a_batch() -> None:
 def test_long_documents_are_not_padded_against_many_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long one is, what is held at once grows with that one alone."""
     model, sizes = toy_ssdvae(), []
-    infer = model.infer
+    posterior = model.posterior
 
-    def watched(batch: Batch) -> Beliefs:
+    def watched(batch: Batch) -> FramePosterior:
         sizes.append(batch.mask.numel())
-        return infer(batch)
+        return posterior(batch)
 
-    monkeypatch.setattr(model, "infer", watched)
+    monkeypatch.setattr(model, "posterior", watched)
     documents = [Document("long", (Event("word1"),) * 500)]
     documents += [Document(str(i), (Event("word2"),) * 2) for i in range(20)]
     list(infer_documents(model, documents, batch=10))
@@ -163,12 +163,18 @@ def test_a_model_with_one_frame_has_no_runner_up() -> None:
 def test_every_model_infers_frames_or_says_why_not(name: str) -> None:
     model = toy_model(name)
     documents = named_documents(toy_documents([2, 3]), model)
-    beliefs = model.infer(to_batch(model, documents))
-    if beliefs is not None and beliefs.frames:
+    if as_frame_model(model) is not None:
         assert [len(d.events) for d in infer_documents(model, documents)] == [2, 3]
     else:
         with pytest.raises(UserError, match="no frames"):
             list(infer_documents(model, documents))
+
+
+def test_an_exact_model_that_was_trained_without_frames_says_so() -> None:
+    model = toy_exact(frames=0)
+    documents = named_documents(toy_documents([2, 3], labelled=0), model)
+    with pytest.raises(UserError, match="ssdvae-exact has no frames"):
+        list(infer_documents(model, documents))
 
 
 def test_a_record_is_a_document_again() -> None:
@@ -217,7 +223,7 @@ def test_memory_and_output_of_a_long_document_are_linear_in_its_events() -> None
         sizes.append(len(json.dumps(long.to_record())))
         assert all(event.attention is None for event in long.events)
         assert all(event.attention is not None and len(event.attention) == 20 for event in short.events)
-        q = model.infer(batch).log_q[0].exp().max(-1).values.tolist()
+        q = model.posterior(batch).log_q[0].exp().max(-1).values.tolist()
         assert [event.probability for event in long.events] == pytest.approx(q, abs=1e-6)
     assert sizes[1] < 2.1 * sizes[0]
     assert largest[1] <= 2 * largest[0]

@@ -9,32 +9,39 @@ from typing import Any
 import pytest
 import torch
 
-from ssdvae.answers.next_events import NextEvent, foresee, head_log_probs, next_events
+from ssdvae.answers.next_events import NextEvent, head_log_probs, next_events
 from ssdvae.answers.score import nats
-from ssdvae.answers.search import search
-from ssdvae.data.batches import Batch, Noise
+from ssdvae.answers.search import Ahead, search
+from ssdvae.data.batches import Batch
 from ssdvae.data.events import Document
 from ssdvae.errors import UserError
-from ssdvae.models.base import Model
+from ssdvae.models.base import LanguageModel, LatentQuery, Model, as_frame_model
 from ssdvae.models.inputs import to_batch
-from ssdvae.models.latent import categorical
-from ssdvae.models.plan import PlanRequest
 from tests.answers.asked import ASKED, some_documents
 from tests.models.test_base import variant_id
-from tests.toys import FRAMES, WORDS, named_documents, noise, toy_documents, toy_model, toy_ssdvae
+from tests.toys import (
+    FRAMES,
+    WORDS,
+    named_documents,
+    toy_documents,
+    toy_exact,
+    toy_language_model,
+    toy_model,
+    toy_ssdvae,
+)
 
-EXACT: list[dict[str, Any]] = [{"name": "rnnlm", "tied": True}, {"name": "planner", "mixture": "event"}]
+EXACT: list[dict[str, Any]] = [{"name": "rnnlm"}, {"name": "ssdvae-exact"}]
 ALL = torch.tensor(list(itertools.product(range(WORDS), repeat=4)))
 
 
 @pytest.fixture(params=ASKED, ids=variant_id)
-def model(request: pytest.FixtureRequest) -> Model:
-    return toy_model(**request.param)
+def model(request: pytest.FixtureRequest) -> LanguageModel:
+    return toy_language_model(**request.param)
 
 
 @pytest.fixture(params=EXACT, ids=variant_id)
-def exact(request: pytest.FixtureRequest) -> Model:
-    return toy_model(**request.param)
+def exact(request: pytest.FixtureRequest) -> LanguageModel:
+    return toy_language_model(**request.param)
 
 
 def read(model: Model, events: int) -> Batch:
@@ -43,23 +50,24 @@ def read(model: Model, events: int) -> Batch:
 
 
 @pytest.mark.parametrize("events", [0, 2])
-def test_frames_and_heads_are_distributions(model: Model, events: int) -> None:
-    ahead = foresee(model, read(model, events), samples=5)
-    assert ahead.log_weights.exp().sum(1).item() == pytest.approx(1)
-    assert head_log_probs(model, ahead).exp().sum().item() == pytest.approx(1)
-    assert (ahead.log_frames is not None) == model.infers_frames
-    if ahead.log_frames is not None:
-        assert ahead.log_frames.exp().sum().item() == pytest.approx(1)
+def test_frames_and_heads_are_distributions(model: LanguageModel, events: int) -> None:
+    before = read(model, events)
+    assert head_log_probs(model, Ahead.after(model, before)).exp().sum().item() == pytest.approx(1)
+    framed = as_frame_model(model)
+    if framed is not None:
+        log_frames = framed.next_frame(before)
+        assert log_frames is not None
+        assert log_frames.exp().sum().item() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("events", [0, 2])
-def test_masses_of_an_exact_model_are_those_of_all_events(exact: Model, events: int) -> None:
+def test_masses_of_an_exact_model_are_those_of_all_events(exact: LanguageModel, events: int) -> None:
     """Enumeration: every event after the same words; the beam finds the likeliest, heads are its sums."""
     before = read(exact, events)
     longer = Batch.of_words(torch.cat([before.tokens.expand(len(ALL), -1, -1), ALL[:, None]], 1))
     mass = torch.exp(-nats(exact, longer).events[:, -1])
     assert mass.sum().item() == pytest.approx(1)
-    ahead = foresee(exact, before)
+    ahead = Ahead.after(exact, before)
     heads = torch.zeros(WORDS, dtype=torch.float64).index_add(0, ALL[:, 0], mass)
     torch.testing.assert_close(head_log_probs(exact, ahead)[0].exp(), heads)
     free = torch.full((1, 4), -1)
@@ -80,91 +88,59 @@ def test_masses_of_an_exact_model_are_those_of_all_events(exact: Model, events: 
         assert told.heads.exp().sum().item() == pytest.approx(1)
 
 
-def test_the_next_frame_of_a_planner_is_what_it_foresees_and_may_be_given() -> None:
-    model = toy_model("planner", mixture="event")
+def test_the_next_frame_of_the_exact_model_is_what_it_foresees_and_may_be_given() -> None:
+    model = toy_exact()
     (document,) = named_documents(toy_documents([3]), model)
     (free,) = next_events(model, [document], top=FRAMES)
     batch = to_batch(model, [document])
-    log_p = model.next_frame_log_probs(batch.with_another_event())
-    assert log_p is not None
+    log_p = model.next_frame(batch)[0]
     by_name = {frame.name: frame.probability for frame in free.frames}
-    assert [by_name[name] for name in model.frames.names] == pytest.approx(log_p[0, -1].exp().tolist())
+    assert [by_name[name] for name in model.frames.names] == pytest.approx(log_p.exp().tolist())
     # The law of total probability: heads are a mixture over the frames that could be given.
-    heads = head_log_probs(model, foresee(model, batch))[0].exp()
-    mixed = sum(
-        log_p[0, -1, f].exp() * head_log_probs(model, foresee(model, batch, frame=f))[0].exp()
-        for f in range(FRAMES)
-    )
-    torch.testing.assert_close(mixed, heads)
+    heads = head_log_probs(model, Ahead.after(model, batch))[0].exp()
+    given = [head_log_probs(model, Ahead.after(model, batch, frame))[0].exp() for frame in range(FRAMES)]
+    torch.testing.assert_close(log_p.exp() @ torch.stack(given), heads)
     (told,) = next_events(model, [document], given={"frame": "Frame1"})
     assert told.given_probability == pytest.approx(by_name["Frame1"])
     assert (told.frames[0].name, told.frames[0].probability) == ("Frame1", 1)
 
 
-@pytest.mark.parametrize("prior", ["markov", "history", "uniform"])
-def test_the_estimate_of_ssdvae_comes_near_the_sum_over_all_chains(prior: str) -> None:
-    """p(next frame, head | words) over all F^(K + 1) chains; a uniform prior leaves it to the encoder."""
-    model = toy_ssdvae(prior=prior, objective="bound", guide="aligned")
-    before = read(model, 2)
-    ahead = foresee(model, before, samples=500)
-    heads = head_log_probs(model, ahead)[0].exp()
-    chains = torch.tensor(list(itertools.product(range(FRAMES), repeat=2)))
-    weights, nexts, words = [], [], []
-    for chain in chains:
-        sample = torch.nn.functional.one_hot(chain, FRAMES).double()[None]
-        plan = model.plan(PlanRequest.whole(before, Steered(chain.tolist()), noise(1)))
-        output = model.word_decoder(model.reader(before.tokens), plan)
-        log_p = model.log_probs(before, plan).sum()
-        log_p = log_p + (model.prior(sample, output.ends) * sample).sum()
-        if model.prior.learned:
-            frames = model.prior.next(model.prior.context(sample, output.ends)[:, -1])[0]
-        else:
-            request = PlanRequest.continuing(before, torch.full((1, 3), -1), categorical, noise(1))
-            frames = model.posterior(replace(request, sampler=Steered(chain.tolist()))).logits[0, 2]
-            frames = frames.log_softmax(-1)
-        for f in range(FRAMES):
-            longer = replace(
-                plan,
-                vectors=torch.cat([plan.vectors, model.frame_embedding[None, f : f + 1]], 1),
-                mask=torch.ones(1, 3, dtype=torch.bool),
-                frames=None,
-                weights=None,
-                event=2,
-            )
-            log_head, _ = model.next_word(model.begin(before, plan), longer, None, 0)
-            weights.append(log_p)
-            nexts.append(frames[f])
-            words.append(log_head[0])
-    joint = torch.stack(weights) + torch.stack(nexts)
-    expected = (joint.log_softmax(0)[:, None] + torch.stack(words)).logsumexp(0).exp()
-    assert (heads - expected).abs().max() < 0.05
-    assert ahead.log_frames is not None
-    by_frame = joint.view(-1, FRAMES).logsumexp(0).softmax(0)
-    assert (ahead.log_frames[0].exp() - by_frame).abs().max() < 0.1
+@torch.no_grad()
+def test_the_next_frame_and_head_of_ssdvae_follow_from_distributions_that_are_rolled_out() -> None:
+    """Each step of the encoder goes on from the mean embedding of the frames of the step before."""
+    model, events = toy_ssdvae(), 2
+    before, encoder = read(model, events), model.encoder
+    hidden = encoder.gru.at_words(model.word_reader(before.tokens), before.mask)[0]
+    embedding, memory = encoder.first(hidden.mean(0)), []
+    for _ in range(events + 1):
+        query = encoder.w_in(embedding)
+        context = (hidden @ query / len(query) ** 0.5).softmax(0) @ hidden
+        q = encoder.w_out(query.tanh() + context.tanh()).softmax(0)
+        embedding = q @ model.frame_embedding
+        memory.append(embedding)
+    torch.testing.assert_close(model.next_frame(before)[0], q.log())
+    ahead = Ahead.after(model, before)
+    torch.testing.assert_close(ahead.latents.vectors[0], torch.stack(memory))
+    latents = model.latents(LatentQuery.roll_out(before, 1))
+    vectors = replace(latents, vectors=torch.stack(memory)[None])
+    log_p, _ = model.next_word(model.start(before, vectors), vectors, None, 0)
+    torch.testing.assert_close(head_log_probs(model, ahead), log_p)
+    nothing = before.first(0)
+    assert model.next_frame(nothing)[0].exp().tolist() == pytest.approx([1 / FRAMES] * FRAMES)
 
 
-class Steered:
-    """A sampler that takes the frames of a chain, and then any."""
-
-    def __init__(self, chain: list[int]) -> None:
-        self.left = [*chain]
-
-    def __call__(self, logits: torch.Tensor, noise: Noise) -> torch.Tensor:
-        frame = self.left.pop(0) if self.left else 0
-        return torch.nn.functional.one_hot(torch.tensor([frame]), FRAMES).double()
-
-
-def test_a_stream_gives_what_one_by_one_gives(model: Model) -> None:
+def test_a_stream_gives_what_one_by_one_gives(model: LanguageModel) -> None:
     documents = [*some_documents(model, [2, 1, 2]), Document("none", ())]
-    together = list(next_events(model, documents, beam=7, top=3, samples=3))
+    together = list(next_events(model, documents, beam=7, top=3))
     assert [answer.id for answer in together] == [document.id for document in documents]
     for document, found in zip(documents, together, strict=True):
-        (alone,) = next_events(model, [document], beam=7, top=3, samples=3)
+        (alone,) = next_events(model, [document], beam=7, top=3)
         assert [str(e.event) for e in found.events] == [str(e.event) for e in alone.events]
         assert chances(found.events) == pytest.approx(chances(alone.events))
-        assert found.exact == model.exact
+        assert found.exact == (not model.conditions_on_targets)
+        assert ("estimate" in found.note) == model.conditions_on_targets
         assert found.read == len(document.events)
-        assert bool(found.frames) == model.infers_frames
+        assert bool(found.frames) == (as_frame_model(model) is not None)
         assert chances(found.events) == sorted(chances(found.events), reverse=True)
         assert len(list(found.rows())) == len(found.frames) + len(found.heads) + len(found.events)
 
@@ -174,7 +150,7 @@ def chances(events: tuple[NextEvent, ...]) -> list[float]:
 
 
 def test_what_is_given_holds_in_every_event() -> None:
-    model = toy_model("planner")
+    model = toy_model("ssdvae-exact")
     documents = named_documents(toy_documents([2]), model)
     (told,) = next_events(model, documents, given={"slot1": "word3", "slot3": "-"}, top=4)
     assert {e.event.padded(4)[1::2] for e in told.events} == {("word3", "None")}
@@ -196,7 +172,7 @@ def test_what_is_given_holds_in_every_event() -> None:
     ],
 )
 def test_what_cannot_be_given_is_refused(given: dict[str, str], said: str) -> None:
-    model = toy_model("planner")
+    model = toy_model("ssdvae-exact")
     with pytest.raises(UserError, match=said):
         list(next_events(model, named_documents(toy_documents([2]), model), given=given))
 

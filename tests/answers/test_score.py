@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,50 +12,86 @@ import torch
 
 import ssdvae
 from ssdvae.answers.score import kind_of, nats, score_documents, typical_of
-from ssdvae.data.batches import Noise, collate, generator
+from ssdvae.config import EvaluateSettings
+from ssdvae.data.batches import Batch, collate
+from ssdvae.data.cloze import ClozeTask
 from ssdvae.errors import DataError, UserError
-from ssdvae.models.base import Model
+from ssdvae.evaluation.cloze import score_cloze
+from ssdvae.models.base import LanguageModel, LatentQuery, as_frame_model
 from ssdvae.models.typical import TYPICAL, Typical, percentile
 from tests.answers.asked import ASKED, some_documents
 from tests.models.test_base import batch_of, variant_id
-from tests.toys import WORDS, named_documents, toy_batch, toy_documents, toy_model, toy_ssdvae
+from tests.toys import (
+    WORDS,
+    named_documents,
+    noise,
+    toy_batch,
+    toy_documents,
+    toy_language_model,
+    toy_model,
+    toy_ssdvae,
+)
 
 LENGTHS = [3, 1, 0, 2]
 
 
 @pytest.fixture(params=ASKED, ids=variant_id)
-def model(request: pytest.FixtureRequest) -> Model:
-    return toy_model(**request.param)
+def model(request: pytest.FixtureRequest) -> LanguageModel:
+    return toy_language_model(**request.param)
 
 
-def test_events_sum_to_what_the_model_says_of_the_document(model: Model) -> None:
-    """log p where the model is exact, else its bound; a model that reads ahead has neither."""
+def test_events_of_an_exact_model_sum_to_its_document(model: LanguageModel) -> None:
+    """And slots to their event, whatever the model."""
     batch = batch_of(model, [3, 3], observe=0)
-    found = nats(model, batch, samples=3)
-    assert found.kind == kind_of(model)
-    if found.kind == "estimate":
-        assert not model.has_bound
-        return
-    noise = Noise(generator(1, "score"), len(batch), alike=True)
-    torch.testing.assert_close(-found.events.sum(1), model.bounds(batch, 3, noise)[-1])
+    found = nats(model, batch)
+    assert found.kind == kind_of(model) == ("estimate" if model.conditions_on_targets else "exact")
+    torch.testing.assert_close(found.slots.sum(-1), found.events)
     if found.kind == "exact":
-        torch.testing.assert_close(found.slots.sum(-1), found.events)
+        torch.testing.assert_close(-found.events.sum(1), model.bounds(batch, 3, noise(2))[-1])
 
 
-def test_what_comes_later_changes_nothing(model: Model) -> None:
+def test_an_event_is_scored_as_the_cloze_scores_it_after_those_before(model: LanguageModel) -> None:
+    """Its latent variables are rolled out from the events before it, none of which is looked at again."""
+    batch = batch_of(model, [3, 3, 3], observe=0)
+    found = nats(model, batch)
+    for event in range(3):
+        seed, option = batch.first(event), batch.tokens[:, None, event : event + 1]
+        latents = model.latents(LatentQuery.roll_out(seed, 1))
+        expected = model.continuations(seed, latents, option)[:, 0]
+        torch.testing.assert_close(-found.events[:, event], expected)
+
+
+@pytest.mark.parametrize("name", ["ssdvae", "ssdvae-exact"])
+def test_the_second_event_has_the_score_of_the_cloze(name: str) -> None:
+    model, seeds, options = toy_language_model(name), toy_batch([1] * 3), toy_batch([1] * 12)
+    chosen = options.tokens.view(3, 4, 1, -1)
+    task = ClozeTask(*(x.numpy().astype("int32") for x in (seeds.tokens[:, 0], chosen)), 0, 1)
+    scores = score_cloze(model, task, EvaluateSettings(cloze_seeds=2)).nll
+    for option in range(4):
+        documents = Batch.of_words(torch.cat([seeds.tokens, chosen[:, option]], 1))
+        found = -nats(model, documents).events[:, 1]
+        assert found.tolist() == pytest.approx(scores[:, option].tolist())
+
+
+def test_what_comes_later_changes_nothing(model: LanguageModel) -> None:
     batch = batch_of(model, [3, 3], observe=0)
-    before = nats(model, batch, samples=2)
+    before = nats(model, batch)
     tokens = batch.tokens.clone()
     tokens[:, 2:] = (tokens[:, 2:] + 1) % WORDS
-    after = nats(model, dataclasses.replace(batch, tokens=tokens), samples=2)
+    after = nats(model, dataclasses.replace(batch, tokens=tokens))
     torch.testing.assert_close(after.events[:, :2], before.events[:, :2])
     torch.testing.assert_close(after.slots[:, :2], before.slots[:, :2])
     assert (after.events[:, 2] != before.events[:, 2]).all()
 
 
-def test_a_model_that_foresees_gives_each_word_a_probability() -> None:
-    """Without a bound, what is foreseen is still a distribution: over the last word of all documents."""
-    model = toy_model("rnnlm", document_vector=3)
+@pytest.mark.parametrize(
+    "settings",
+    [{"name": "rnnlm", "document_vector": 3}, {"name": "ssdvae"}, {"name": "haqae"}],
+    ids=variant_id,
+)
+def test_an_estimate_is_a_distribution_of_each_word(settings: dict[str, Any]) -> None:
+    """Over the last word of all documents."""
+    model = toy_language_model(**settings)
     batch = toy_batch([2], observe=0)
     every = batch.rows(torch.zeros(WORDS, dtype=torch.long))
     every.tokens[:, 1, -1] = torch.arange(WORDS)
@@ -62,23 +99,23 @@ def test_a_model_that_foresees_gives_each_word_a_probability() -> None:
     assert torch.exp(-found).sum().item() == pytest.approx(1)
 
 
-def test_a_stream_gives_what_one_by_one_gives(model: Model) -> None:
+def test_a_stream_gives_what_one_by_one_gives(model: LanguageModel) -> None:
     documents = some_documents(model, LENGTHS)
-    together = list(score_documents(model, documents, batch=3, samples=2))
+    together = list(score_documents(model, documents, batch=3))
     assert [(d.id, len(d.events)) for d in together] == [
         (d.id, n) for d, n in zip(documents, LENGTHS, strict=True)
     ]
     for document, found in zip(documents, together, strict=True):
-        (alone,) = score_documents(model, [document], samples=2)
+        (alone,) = score_documents(model, [document])
         assert [e.nats for e in found.events] == pytest.approx([e.nats for e in alone.events])
         assert found.nats == pytest.approx(sum(event.nats for event in found.events))
         for event in found.events:
-            assert event.latent_nats == pytest.approx(event.nats - sum(event.slots))
-            assert bool(event.frames) == model.infers_frames
+            assert sum(event.slots) == pytest.approx(event.nats)
+            assert bool(event.frames) == (as_frame_model(model) is not None)
 
 
 def test_the_percentile_is_the_share_of_less_surprising_ones() -> None:
-    model, split = toy_model("rnnlm"), toy_documents([3, 2, 4, 1] * 5)
+    model, split = toy_language_model("rnnlm"), toy_documents([3, 2, 4, 1] * 5)
     typical = typical_of(model, split, "valid", batch=7)
     found = nats(model, collate(split, np.arange(len(split))))
     mask = collate(split, np.arange(len(split))).mask
@@ -101,7 +138,7 @@ def test_the_percentile_is_the_share_of_less_surprising_ones() -> None:
 
 def test_what_is_usual_goes_with_the_model(tmp_path: Path) -> None:
     """And is forgotten with other weights."""
-    model = toy_model("rnnlm")
+    model = toy_language_model("rnnlm")
     model.typical = typical_of(model, toy_documents([3, 2, 4]), "valid")
     model.save_pretrained(tmp_path / "model")
     kept = ssdvae.load(tmp_path / "model").typical

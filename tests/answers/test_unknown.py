@@ -20,9 +20,9 @@ from tests.toys import toy_model
 KNOWN, STRANGE = "word1 word2", "xyzzy plugh word1"
 ASKED: dict[str, Callable[[Any, Any], Any]] = {
     "infer": lambda run, events: list(ssdvae.infer(run, [events])),
-    "next": lambda run, events: list(ssdvae.next_events(run, [events], beam=2, samples=1)),
+    "next": lambda run, events: list(ssdvae.next_events(run, [events], beam=2)),
     "score": lambda run, events: list(ssdvae.score(run, [events])),
-    "fill": lambda run, events: list(ssdvae.fill(run, [[*events, "?"]], beam=2, samples=1)),
+    "fill": lambda run, events: list(ssdvae.fill(run, [[*events, "?"]], beam=2)),
     "embed": lambda run, events: list(ssdvae.embed(run, [events])),
     "similar": lambda run, events: ssdvae.similar(run, events, among=[["word1"]]),
     "generate": lambda run, events: ssdvae.generate(run, events, scripts=1, events=1),

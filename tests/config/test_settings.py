@@ -20,6 +20,7 @@ from ssdvae.cli.parser import Parser
 from ssdvae.config import (
     MODEL_SETTINGS,
     PRESETS,
+    Counts,
     ModelSettings,
     PrepareSettings,
     Setting,
@@ -29,6 +30,8 @@ from ssdvae.config import (
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
 
+COUNTS = Counts(documents=3_000, events=15_000, words=300)
+"""Of a corpus, for what depends on its size."""
 GROUPS = [g for g in vars(ssdvae.config).values() if isinstance(g, type) and issubclass(g, Settings)]
 
 
@@ -37,7 +40,7 @@ def from_flags(words: list[str], kind: type[Settings] = TrainSettings) -> Settin
     add_sized_settings(parser, kind, words)
     args = parser.parse_args(words)
     given = given_settings(kind, args)
-    return kind.chosen(given) if issubclass(kind, TrainSettings) else kind.sized(args.preset, **given)
+    return kind.chosen(given, COUNTS) if issubclass(kind, TrainSettings) else kind.sized(args.preset, **given)
 
 
 def from_yaml(values: dict[str, Any], folder: Path) -> Settings:
@@ -54,8 +57,8 @@ def from_yaml(values: dict[str, Any], folder: Path) -> Settings:
         ("learning_rate", 0, "expected a number, above 0"),
         ("learning_rate", math.inf, "found inf, expected a number, above 0"),
         ("observe", 1.5, "found 1.5, expected a number, from 0 to 1"),
-        ("prior", "markof", "found 'markof', expected one of uniform, markov, framenet, history"),
-        ("model", "vae", "found 'vae', expected one of ssdvae, rnnlm"),
+        ("precision", "half", "found 'half', expected one of no, bf16, fp16"),
+        ("model", "vae", "found 'vae', expected one of ssdvae-exact, ssdvae, rnnlm"),
     ],
 )
 def test_a_wrong_value_gets_the_same_message_from_everywhere(
@@ -155,7 +158,7 @@ def test_help_has_every_setting_under_its_topic_and_each_model_has_a_group(
 
 def test_every_model_has_settings_and_another_model_takes_over_what_it_has() -> None:
     assert MODEL_SETTINGS.keys() == MODELS.keys()
-    changed = TrainSettings(hidden=7, prior="markov", epochs=3).changed(model="haqae", codes=4)
+    changed = TrainSettings(hidden=7, candidates=3, epochs=3).changed(model="haqae", codes=4)
     assert changed == TrainSettings(model="haqae", hidden=7, epochs=3, codes=4)
 
 

@@ -19,7 +19,6 @@ from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.evaluation.cloze import score_cloze
 from ssdvae.evaluation.options import ROUNDING, interval
-from ssdvae.models.plan import Plan
 from ssdvae.models.rnnlm import RNNLM
 from ssdvae.storyworld.scores import best_cloze
 from ssdvae.storyworld.world import World

@@ -123,7 +123,7 @@ def test_the_use_of_the_latent_variables(documents: Documents) -> None:
 def test_codebooks_are_counted_each_for_itself(documents: Documents) -> None:
     model = toy_model("haqae").float()
     scores = evaluate(model, documents, EvaluateSettings(bound_samples=3, eval_batch=2))
-    beliefs = model.infer(collate(documents, np.arange(5)))
+    beliefs = model.posterior(collate(documents, np.arange(5)))
     assert beliefs is not None
     used = [len(set(beliefs.value[:, i].tolist())) for i in range(3)]
     assert scores["latent_used"] == sum(used)
@@ -142,7 +142,7 @@ def test_a_classifier_is_measured_by_its_frames_alone(documents: Documents) -> N
 
 def test_the_next_frame_costs_what_the_model_gives_it_before_its_event(documents: Documents) -> None:
     """Over events with a known frame; a model that predicts no next frame has no such figure."""
-    model = toy_model("planner").float()
+    model = toy_model("ssdvae-exact").float()
     scores = evaluate(model, documents, EvaluateSettings(eval_batch=2))
     batch = collate(documents, np.arange(5))
     log_p = model.next_frame_log_probs(batch)

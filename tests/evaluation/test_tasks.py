@@ -119,7 +119,7 @@ def test_without_the_line_in_the_table_it_is_nowhere(run: Path) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_what_a_model_says_that_it_has_it_has(name: str) -> None:
     model = toy_model(name)
-    beliefs = model.infer(toy_batch([3, 2]))
+    beliefs = model.posterior(toy_batch([3, 2]))
     assert WORDS.met_by(model) == (model.decoder is not None)
     assert FRAMES.met_by(model) == (beliefs is not None and beliefs.frames)
     assert ATTENTION.met_by(model) == (beliefs is not None and beliefs.attention is not None)

@@ -1,4 +1,4 @@
-"""A model of the recipe `guided` reads a story as well in the middle of a long document as by itself."""
+"""The default model reads a story as well in the middle of a long document as by itself."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def trained(folder: Path, documents: int, **settings: object) -> Model:
     events = folder / "events.jsonl"
     write_jsonl(events, World.embedded().documents(documents, seed=1))
     corpus = prepare(events, folder / "corpus", PrepareSettings(vocabulary=2_000, cloze_items=0))
-    sizes = {"embedding": 64, "layers": 1, "role_embedding": 16, "batch": 32, **settings}
-    chosen = TrainSettings.chosen({"recipe": "guided", "observe": 0.9, **sizes})
+    sizes = {"embedding": 64, "layers": 1, "batch": 32, **settings}
+    chosen = TrainSettings.chosen({"preset": None, "observe": 0.9, **sizes})
     return Model.read(train(corpus, folder / "run", chosen).folder)
 
 

@@ -52,7 +52,7 @@ def test_other_settings_are_not_gone_on_with(corpus: Corpus, uninterrupted: Run)
 def test_the_flag_and_the_argument(
     corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = SETTINGS.changed(epochs=1, events=5)  # as many as the recipe of the paper reads
+    settings = SETTINGS.changed(epochs=1)
     out, words = tmp_path / "run", flags(settings)
     for _ in range(2):
         assert main(["train", str(corpus.folder), "--out", str(out), "--continue", *words]) == 0

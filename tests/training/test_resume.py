@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from safetensors import safe_open
+from safetensors.torch import load_file
 
 from ssdvae.data.corpus import Corpus
 from ssdvae.errors import UserError
@@ -92,15 +93,36 @@ def test_every_model_resumes(
     assert_same_run(resume(tmp_path / "run"), whole)
 
 
-def test_words_that_are_sampled_are_drawn_again(
-    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"sampled_words": 20},
+        {"context_vector": 3},
+        {"unnamed_frames": 4, "unnamed_start": 0.7, "observe": 0.5},
+    ],
+    ids=["sampled words", "a context vector", "unnamed frames, which become latent after the crash"],
+)
+def test_the_exact_model_resumes_whatever_it_has(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, object]
 ) -> None:
-    settings = SETTINGS.changed(sampled_words=20)
+    settings = SETTINGS.changed(**given)
     whole = train(corpus, tmp_path / "whole", settings)
     crash_after(monkeypatch, PER_EPOCH + 3, fail)
     with pytest.raises(CrashError):
         train(corpus, tmp_path / "run", settings)
     assert_same_run(resume(tmp_path / "run"), whole)
+
+
+def test_both_readers_are_in_the_checkpoint_and_one_in_the_model(uninterrupted: Run) -> None:
+    model, state = (
+        load_file(uninterrupted.folder / name) for name in ("model.safetensors", "checkpoint/state.safetensors")
+    )
+    of_reader = {name.removeprefix("frame_reader.") for name in model if name.startswith("frame_reader.")}
+    assert of_reader
+    assert not [name for name in model if name.startswith("rival.")]
+    for reader in ("frame_reader", "rival"):
+        assert {f"model/{reader}.{name}" for name in of_reader} <= state.keys()
+        assert {f"optimizer/{reader}.{name}/exp_avg" for name in of_reader} <= state.keys()
 
 
 def wait_for_step(run: Run, step: int, process: subprocess.Popen[str]) -> None:
@@ -116,7 +138,7 @@ def wait_for_step(run: Run, step: int, process: subprocess.Popen[str]) -> None:
 )
 def test_a_signal_changes_nothing(corpus: Corpus, tmp_path: Path, number: signal.Signals) -> None:
     """SIGKILL in the middle of anything; SIGTERM and Ctrl-C save and say how to go on."""
-    settings = SETTINGS.changed(save_minutes=0, epochs=6, events=5)  # as many as the paper's recipe reads
+    settings = SETTINGS.changed(save_minutes=0, epochs=6)
     run = Run(tmp_path / "run")
     process = start("train", corpus.folder, "--out", run.folder, *flags(settings))
     wait_for_step(run, 3, process)

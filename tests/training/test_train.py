@@ -11,11 +11,12 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
+from torch import Tensor
 
 import ssdvae
 from ssdvae.config import SPLITS, PrepareSettings, Split
 from ssdvae.config.models import SSDVAESettings
-from ssdvae.data.batches import Noise, epoch_batches, generator, mask_frames, process_slice
+from ssdvae.data.batches import Batch, Noise, epoch_batches, generator, mask_frames, process_slice
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
 from ssdvae.data.prepare import prepare
@@ -24,20 +25,26 @@ from ssdvae.errors import UserError
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.files import atomic_write
 from ssdvae.models import MODELS
+from ssdvae.models.exact import _reader_loss
 from ssdvae.runs import Run
 from ssdvae.training.train import resume, train
 from tests.training import train_several
 from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, launch
 
 
-def test_two_processes_take_the_step_that_one_takes(corpus: Corpus, tmp_path: Path) -> None:
+def test_two_processes_take_the_step_that_one_takes(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every model. With weights that (all but) stand still, the first moment of Adam is a mean of gradients.
 
     In batches of four, the parts of the processes differ in length.
     """
-    still = SETTINGS.changed(epochs=1, batch=4, samples=2, learning_rate=1e-12, decay=False)
+    still = SETTINGS.changed(epochs=1, batch=4, learning_rate=1e-12, decay=False)
     every = {name: still.changed(model=name) for name in MODELS}
+    every["ssdvae"] = every["ssdvae"].changed(samples=2)
     every["haqae"] = every["haqae"].changed(revive=True)
+    chosen: list[str] = []
+    train_several.tell_choices(monkeypatch.setattr, chosen.append)
     for name, settings in every.items():
         train(corpus, tmp_path / "one" / name, settings)
     (tmp_path / "runs.json").write_text(json.dumps({n: s.to_dict() for n, s in every.items()}))
@@ -46,6 +53,9 @@ def test_two_processes_take_the_step_that_one_takes(corpus: Corpus, tmp_path: Pa
     assert process.returncode == 0, said
     # A process that ends with a group of Gloo's is now and then aborted, after the last figure is written.
     assert printed.split("\n").count("left the group") == 2, printed
+    # The readers are chosen on few documents, which only one process has.
+    assert chosen
+    assert sorted(line for line in printed.split("\n") if line.startswith("keeps")) == sorted(2 * chosen)
     for name in MODELS:
         first, second = (
             load_file(tmp_path / by / name / "checkpoint" / "state.safetensors") for by in ("one", "two")
@@ -60,24 +70,8 @@ def test_two_processes_take_the_step_that_one_takes(corpus: Corpus, tmp_path: Pa
                 assert theirs[key] == pytest.approx(mine[key], rel=1e-4), f"{name} {key}"
 
 
-def test_relations_of_framenet_come_from_a_file_or_are_asked_for(
-    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def absent(name: str) -> None:
-        raise UserError(f"the corpus {name} is not installed")
-
-    monkeypatch.setattr("ssdvae.extraction.framenet.open_framenet", absent)
-    settings = SETTINGS.changed(epochs=1, prior="framenet", objective="bound")
-    with pytest.raises(UserError, match="--relations FILE"):
-        train(corpus, tmp_path / "without", settings)
-    assert not (tmp_path / "without").exists()
-    one, other = corpus.frames.names[:2]
-    (tmp_path / "relations.json").write_text(json.dumps([{"relation": "Precedes", "sub": one, "sup": other}]))
-    train(corpus, tmp_path / "with", settings.changed(relations=tmp_path / "relations.json"))
-
-
 def test_training_lowers_the_loss_and_records_every_term(corpus: Corpus, tmp_path: Path) -> None:
-    settings = SETTINGS.changed(epochs=4, learning_rate=0.02, normalize="document")
+    settings = SETTINGS.changed(model="ssdvae", epochs=4, learning_rate=0.02, normalize="document")
     run = train(corpus, tmp_path / "run", settings)
     records = run.metrics()
     training = [record for record in records if record["split"] == "train"]
@@ -93,6 +87,59 @@ def test_training_lowers_the_loss_and_records_every_term(corpus: Corpus, tmp_pat
         # −L_w − α_q·L_q + α_c·L_c, where each weight counts once in a document: so it holds for means too.
         weighted = weights.frame_weight * record["frame_nll"] - weights.entropy_weight * record["entropy"]
         assert record["loss"] == pytest.approx(weighted - record["reconstruction"], rel=1e-5)
+
+
+def test_the_exact_model_learns_words_and_frames_and_both_readers(corpus: Corpus, tmp_path: Path) -> None:
+    """Its loss is −log p(words, observed frames) and the losses of the readers."""
+    run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=4, learning_rate=0.02))
+    training = [record for record in run.metrics() if record["split"] == "train"]
+    for record in training:
+        readers = record["reader_0"] + record["reader_1"]
+        generative = record["frame_nll"] - record["reconstruction"]
+        assert record["loss"] == pytest.approx(generative + readers, rel=1e-5)
+        assert record["reader_1"] > record["reader_0"]  # a KL divergence more
+    for term in ("loss", "frame_nll", "reader_0", "reader_1"):
+        assert training[-1][term] < training[0][term]
+
+
+READERS = ("frame_reader.", "rival.", "power")
+"""Weights of the exact model that take no part in its likelihood, by the beginning of their names."""
+
+
+def no_reader_loss(log_q: Tensor, *_: object) -> Tensor:
+    return 0 * log_q.sum(-1)
+
+
+def hundredfold_reader_loss(log_q: Tensor, log_r: Tensor, batch: Batch, kappa: int) -> Tensor:
+    return 100 * _reader_loss(log_q, log_r, batch, kappa)
+
+
+@pytest.mark.parametrize(
+    ("place", "instead"),
+    [
+        ("ssdvae.models.exact._reader_loss", no_reader_loss),
+        ("ssdvae.models.exact._reader_loss", hundredfold_reader_loss),
+        ("ssdvae.models.exact.ExactModel.prepare_training", lambda model: None),
+    ],
+    ids=["no losses", "hundredfold losses", "one reader"],
+)
+def test_the_generative_part_learns_as_if_there_were_no_readers(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, instead: object
+) -> None:
+    """Bit for bit, though every gradient is clipped."""
+    settings = SETTINGS.changed(clip=0.01)
+    whole = train(corpus, tmp_path / "whole", settings)
+    monkeypatch.setattr(place, instead)
+    other = train(corpus, tmp_path / "other", settings)
+    mine, theirs = (load_file(run.folder / "checkpoint" / "state.safetensors") for run in (whole, other))
+    names = [n for n in mine if not n.split("/")[1].startswith(READERS)]
+    readers = [n for n in theirs if n.startswith("model/frame_reader.")]
+    assert len(names) > 10
+    assert not [name for name in names if not torch.equal(mine[name], theirs[name])]
+    if "prepare" not in place:
+        assert [name for name in readers if not torch.equal(mine[name], theirs[name])]
+    for name in ("reconstruction", "frame_nll", "ppl"):
+        assert [r.get(name) for r in whole.metrics()] == [r.get(name) for r in other.metrics()]
 
 
 def test_the_saved_model_is_the_best_one(corpus: Corpus, uninterrupted: Run) -> None:
@@ -137,7 +184,7 @@ def test_vectors_give_their_width_and_their_rows(corpus: Corpus, tmp_path: Path)
     with pytest.raises(UserError, match="3 dimensions"):
         train(corpus, tmp_path / "wrong", settings.changed(embedding=8))
     run = train(corpus, tmp_path / "run", settings.changed(learning_rate=1e-12))
-    weight = ssdvae.load(run.folder).word_embedding().weight
+    weight = ssdvae.load(run.folder).word_reader.words.weight
     torch.testing.assert_close(weight[5].detach(), torch.tensor([1.5, -2.0, 3.0]))
 
 
@@ -213,7 +260,7 @@ def test_a_classifier_that_cannot_be_judged_says_so(tmp_path: Path) -> None:
     for name, documents in (("train", known), ("valid", unknown), ("test", known)):
         write_jsonl(tmp_path / f"{name}.jsonl", documents)
     files: dict[Split, Path] = {split: tmp_path / f"{split}.jsonl" for split in SPLITS}
-    corpus = prepare(files, tmp_path / "corpus", PrepareSettings(keep_frameless=True))
+    corpus = prepare(files, tmp_path / "corpus", PrepareSettings())
     settings = SETTINGS.changed(model="rnnlm-classifier", observe=1.0, epochs=1)
     with pytest.raises(UserError, match="no event of the validation split has a known frame"):
         train(corpus, tmp_path / "run", settings)

@@ -20,7 +20,8 @@ divergence from r on the other events (κ = 1). The better one on labelled valid
 
     posterior(f_m) ∝ (q(f_m | w) r(f_m | w_≤m)^power)^sharpness
 
-with the power that gets most of them right and the sharpness that makes its probabilities fit. Without any frames (F = 0) the model has a single component.
+with the power that gets most of them right and the sharpness that makes its probabilities fit. Without any
+frames (F = 0) the model has a single component.
 """
 
 from __future__ import annotations
