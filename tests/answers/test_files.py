@@ -20,7 +20,7 @@ from ssdvae.cli.main import main
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.errors import UserError
-from ssdvae.models.base import Model
+from ssdvae.models.base import Model, as_language_model
 from tests.alike import assert_alike
 from tests.clusters import three_machines
 from tests.data.test_shards import contents
@@ -159,7 +159,7 @@ def test_other_percentiles_are_another_question(run: Path) -> None:
     shards, out = run.parent / "shards", run.parent / "out"
     with pytest.raises(Stopped):
         write(run, shards, out, "score", jobs=1, progress=stop_after(2))
-    typical_of(Model.read(run), toy_documents([1, 5]), "valid").write(run)
+    typical_of(as_language_model(Model.read(run)), toy_documents([1, 5]), "valid").write(run)
     with pytest.raises(UserError, match="was begun with other input or settings"):
         write(run, shards, out, "score", jobs=1)
 

@@ -26,7 +26,7 @@ def test_names_are_different(counts: NDArray[np.int64]) -> None:
 
 
 def test_names_of_labels_stay_and_unnamed_ones_follow_what_is_inferred() -> None:
-    model, documents = toy_model("ssdvae"), toy_documents([3, 4, 2] * 10)
+    model, documents = toy_model("ssdvae-exact"), toy_documents([3, 4, 2] * 10)
     before = model.frames
     name_frames(model, documents, named=1)
     assert model.frames.name(0) == before.name(0)

@@ -65,7 +65,8 @@ def test_an_event_is_scored_as_the_cloze_scores_it_after_those_before(model: Lan
 def test_the_second_event_has_the_score_of_the_cloze(name: str) -> None:
     model, seeds, options = toy_language_model(name), toy_batch([1] * 3), toy_batch([1] * 12)
     chosen = options.tokens.view(3, 4, 1, -1)
-    task = ClozeTask(*(x.numpy().astype("int32") for x in (seeds.tokens[:, 0], chosen)), 0, 1)
+    first, rest = (x.numpy().astype("int32") for x in (seeds.tokens[:, 0], chosen))
+    task = ClozeTask(first, rest, words=1, unknown_words=0)
     scores = score_cloze(model, task, EvaluateSettings(cloze_seeds=2)).nll
     for option in range(4):
         documents = Batch.of_words(torch.cat([seeds.tokens, chosen[:, option]], 1))
