@@ -10,7 +10,7 @@ from ssdvae.calibration import calibration_error, reliability
 from ssdvae.data.batches import Batch
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.evaluation.frames import FramePredictions
-from ssdvae.models.base import Beliefs
+from ssdvae.models.base import FramePosterior
 
 FRAMES = Inventory(["A", "B", "C", "D"], [1] * 4)
 
@@ -23,7 +23,7 @@ def predictions(known: list[int], inferred: list[int], confidence: float = 0.7) 
     frames = torch.tensor(known)[:, None]
     mask = torch.ones(size, 1, dtype=torch.bool)
     result = FramePredictions()
-    result.add(Beliefs(q.log(), mask), Batch(torch.zeros(size, 1, 4).long(), frames, frames, mask))
+    result.add(FramePosterior(q.log(), mask), Batch(torch.zeros(size, 1, 4).long(), frames, frames, mask))
     return result
 
 

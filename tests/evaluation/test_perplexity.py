@@ -15,8 +15,8 @@ from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import collate
 from ssdvae.data.corpus import Documents
 from ssdvae.evaluation.perplexity import Tally, evaluate
-from ssdvae.models.base import Beliefs
-from tests.toys import FRAMES, WORDS, toy_model, toy_ssdvae
+from ssdvae.models.base import FramePosterior, LatentModel
+from tests.toys import FRAMES, WORDS, toy_exact, toy_model, toy_ssdvae
 
 LENGTHS = [3, 1, 2, 3, 3]
 
@@ -101,9 +101,11 @@ def test_the_use_of_the_latent_variables(documents: Documents) -> None:
     collapsed, certain = (Tally.empty(0, 1, FRAMES) for _ in range(2))
     batch = collate(documents, np.arange(5))
     events = int(batch.mask.sum())
-    collapsed.add_beliefs(Beliefs(torch.full((5, 3, FRAMES), 1 / FRAMES).log(), batch.mask), batch)
+    collapsed.add_posterior(FramePosterior(torch.full((5, 3, FRAMES), 1 / FRAMES).log(), batch.mask), batch)
     values = torch.arange(15).view(5, 3) % FRAMES
-    certain.add_beliefs(Beliefs(functional.one_hot(values, FRAMES).double().log(), batch.mask), batch)
+    certain.add_posterior(
+        FramePosterior(functional.one_hot(values, FRAMES).double().log(), batch.mask), batch
+    )
     nothing, everything = (tally.scores(words_scored=False) for tally in (collapsed, certain))
     assert nothing["latent_kl"] == pytest.approx(0, abs=1e-6)
     assert nothing["latent_information"] == pytest.approx(0, abs=1e-6)
@@ -123,9 +125,9 @@ def test_the_use_of_the_latent_variables(documents: Documents) -> None:
 def test_codebooks_are_counted_each_for_itself(documents: Documents) -> None:
     model = toy_model("haqae").float()
     scores = evaluate(model, documents, EvaluateSettings(bound_samples=3, eval_batch=2))
-    beliefs = model.posterior(collate(documents, np.arange(5)))
-    assert beliefs is not None
-    used = [len(set(beliefs.value[:, i].tolist())) for i in range(3)]
+    assert isinstance(model, LatentModel)
+    posterior = model.posterior(collate(documents, np.arange(5)))
+    used = [len(set(posterior.value[:, i].tolist())) for i in range(3)]
     assert scores["latent_used"] == sum(used)
     assert scores["frame_accuracy"] is None
     # A deterministic choice costs ln K for each variable, whatever the number of samples.
@@ -140,17 +142,26 @@ def test_a_classifier_is_measured_by_its_frames_alone(documents: Documents) -> N
     assert scores["frame_ppl"] > 1
 
 
-def test_the_next_frame_costs_what_the_model_gives_it_before_its_event(documents: Documents) -> None:
-    """Over events with a known frame; a model that predicts no next frame has no such figure."""
-    model = toy_model("ssdvae-exact").float()
-    scores = evaluate(model, documents, EvaluateSettings(eval_batch=2))
-    batch = collate(documents, np.arange(5))
-    log_p = model.next_frame_log_probs(batch)
-    assert log_p is not None
+@pytest.mark.parametrize("bias", [0.0, 30.0, -30.0])
+def test_the_parts_of_the_posterior_of_the_exact_model_are_measured_too(
+    documents: Documents, bias: float
+) -> None:
+    """Each by itself, also where it is never right; other models have no such figures."""
+    model, batch = toy_exact(), collate(documents, np.arange(5))
     known = batch.mask & (batch.frames >= 0)
-    nats = functional.nll_loss(log_p[known], batch.frames[known])
-    assert scores["next_frame_nats"] == pytest.approx(nats.item(), rel=1e-5)
-    assert evaluate(toy_ssdvae(), documents, EvaluateSettings())["next_frame_nats"] is None
+    labelled = replace(documents, frames=np.where(documents.frames >= 0, 0, -1).astype(np.int32))
+    with torch.no_grad():
+        model.decoder.frame_bias[0] += bias  # the exact posterior always or never says frame 0
+        posterior = model.posterior(batch)
+    scores = evaluate(model, labelled, EvaluateSettings(eval_batch=2))
+    assert posterior.parts is not None
+    for name, part in posterior.parts.items():
+        share = (part.argmax(-1) == 0)[known].double().mean().item()
+        assert scores[f"frame_accuracy_{name}"] == pytest.approx(share)
+        if name == "exact" and bias:
+            assert share == (bias > 0)
+    plain = evaluate(toy_ssdvae(), documents, EvaluateSettings())
+    assert plain["frame_accuracy_reader"] is plain["frame_accuracy_exact"] is None
 
 
 def test_certainty_is_measured_too() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ssdvae import api
+from ssdvae.answers.beliefs import infer_latents
 from ssdvae.cli.main import main
 from ssdvae.config import EvaluateSettings
 from ssdvae.data.corpus import Corpus
@@ -21,6 +22,7 @@ from ssdvae.evaluation.tasks import TASKS, find_tasks
 from ssdvae.evaluation.tasks.base import ATTENTION, FRAMES, WORDS, Data, Figure, Result, Task
 from ssdvae.measurements import Measurement, read_scores, write_scores
 from ssdvae.models import MODELS
+from ssdvae.models.base import Decoder, FramePosterior
 from ssdvae.paper.job import Job, run_job
 from tests.toys import toy_batch, toy_model
 
@@ -37,7 +39,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @pytest.fixture(scope="module")
 def run(corpus: Corpus) -> Path:
-    return api.train(corpus, corpus.folder.parent / "run", **TINY).folder
+    return api.train(corpus, corpus.folder.parent / "run", model="ssdvae", events=100, **TINY).folder
 
 
 def whole_documents(evaluation: measuring.Evaluation, data: Data) -> Result:
@@ -119,10 +121,17 @@ def test_without_the_line_in_the_table_it_is_nowhere(run: Path) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_what_a_model_says_that_it_has_it_has(name: str) -> None:
     model = toy_model(name)
-    beliefs = model.posterior(toy_batch([3, 2]))
-    assert WORDS.met_by(model) == (model.decoder is not None)
-    assert FRAMES.met_by(model) == (beliefs is not None and beliefs.frames)
-    assert ATTENTION.met_by(model) == (beliefs is not None and beliefs.attention is not None)
+    posterior = infer_latents(model, toy_batch([3, 2]))
+    assert WORDS.met_by(model) == isinstance(getattr(model, "decoder", None), Decoder)
+    assert FRAMES.met_by(model) == isinstance(posterior, FramePosterior)
+    attention = posterior.attention if isinstance(posterior, FramePosterior) else None
+    assert ATTENTION.met_by(model) == (attention is not None)
+
+
+def test_an_exact_model_without_frames_has_none_to_measure() -> None:
+    model = toy_model("ssdvae-exact", frames=0)
+    assert WORDS.met_by(model)
+    assert not FRAMES.met_by(model)
 
 
 def test_tasks_that_are_measured_together_share_one_pass(

@@ -30,7 +30,8 @@ class Tally:
     bound_nats: Tensor  # [S] −(bound on log p(w)) by the number of samples
     labelled: Tensor  # events whose frame is known to the evaluation
     correct: Tensor  # … and inferred
-    correct_by_reader: Tensor  # … by the reader of the exact model alone
+    labelled_by_parts: Tensor  # … of a model whose posterior has parts: the exact model
+    correct_by_reader: Tensor  # … and inferred by its reader alone
     correct_by_exact: Tensor  # … by its exact posterior alone
     frame_nats: Tensor  # −log q(the known frame)
     variables: Tensor  # [C] latent variables of each codebook; frames have one codebook in common
@@ -62,6 +63,8 @@ class Tally:
                 correct=((chosen == batch.frames) & labelled).sum(),
                 frame_nats=-known[labelled].sum(),
             )
+            if posterior.parts:
+                self.add(labelled_by_parts=labelled.sum())
             for name, part in (posterior.parts or {}).items():
                 right = (part.argmax(-1) == batch.frames) & labelled
                 self.add(**{f"correct_by_{name}": right.sum()})
@@ -106,7 +109,7 @@ class Tally:
 
     def _share(self, correct: Tensor) -> float | None:
         """Return the accuracy of a part of the posterior; None for a model without parts."""
-        return (correct / self.labelled).item() if self.correct_by_exact else None
+        return (correct / self.labelled_by_parts).item() if self.labelled_by_parts else None
 
     def _latent_use(self) -> dict[str, Any]:
         """How much the latent variables say, in nats for each: a collapsed one says nothing.
