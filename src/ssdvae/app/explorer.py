@@ -23,7 +23,7 @@ from ssdvae.extraction.parsed import to_document
 from ssdvae.extraction.readers.text import parse_text
 from ssdvae.models.base import Model
 
-BEAM, SAMPLES = 40, 10
+BEAM = 40
 """Of the search for next events: somebody waits for it."""
 
 
@@ -142,7 +142,7 @@ def _score(of: Explored, documents: Sequence[Document]) -> Sequence[ScoredDocume
 def _next(
     of: Explored, documents: Sequence[Document], given: Sequence[tuple[str, str]], top: int
 ) -> Sequence[Next]:
-    return list(next_events(of.model, documents, dict(given), top, BEAM, SAMPLES))
+    return list(next_events(of.model, documents, dict(given), top, BEAM))
 
 
 def _fill(of: Explored, documents: Sequence[Document], top: int) -> Sequence[Filled]:

@@ -139,6 +139,10 @@ def prepare(
             counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
         with translate_os_errors(out, "write"):
             if not counts["train"]["documents"]:
+                if settings.drop_unlabelled and counts["train"]["dropped_events"] and not len(frames):
+                    raise UserError(
+                        "no event of the training split has a frame: prepare without --drop-unlabelled"
+                    )
                 raise UserError(
                     "no documents are left for training; is the file empty, or --min-events too high?"
                 )

@@ -111,10 +111,9 @@ def time_steps(settings: BenchmarkSettings) -> dict[str, Any]:
         }
 
     scored = _documents(settings, settings.eval_batch)
-    evaluation = timed(
-        settings.eval_batch,
-        _evaluation(model, scored, settings),
-    )
+    # Under no_grad, torch's counter fails on a view of a parameter that requires a gradient.
+    evaluation = timed(settings.eval_batch, _evaluation(model.requires_grad_(False), scored, settings))
+    model.requires_grad_(True)
     prepared, optimizer = accelerator.prepare(model, new_optimizer(model, settings))
     observed = mask_frames(learned, settings.observe, settings.seed)
     training = timed(

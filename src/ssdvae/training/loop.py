@@ -149,14 +149,14 @@ def train_steps(
     model.train()
     inner: Model = accelerator.unwrap_model(model)
     groups, total = inner.clipping_groups(), settings.epochs * per_epoch
-    guided = 0.0 if first is None else settings.values().get("unnamed_start", 0.0) * total
+    start_steps = 0.0 if first is None else settings.values().get("unnamed_start", 0.0) * total
     for step in range(start, total):
         epoch, index = divmod(step, per_epoch)
         if index == 0 or step == start:
             batches = epoch_batches(len(documents), settings.batch, settings.seed, epoch)
         rows = batches[index]
         part = process_slice(rows, process, processes)
-        told = first if step < guided else observed
+        told = first if step < start_steps else observed
         whole = collate(documents, rows, told)
         batch = whole.part(part).to(accelerator.device)
         noise = Noise(generator(settings.seed, "noise", step), len(rows), part)

@@ -11,6 +11,7 @@ from ssdvae.errors import UserError
 from ssdvae.limits import shown
 from ssdvae.memory import memory_limit
 from ssdvae.models import model_class
+from ssdvae.models.base import LanguageModel
 
 FLOAT = 4
 COPIES = 4
@@ -23,9 +24,8 @@ def parameters_at_least(settings: TrainSettings, words: int, frames: int) -> int
     hidden, layers, width = values["hidden"], values["layers"], values.get("embedding") or 300
     # A GRU has three gates, each with a matrix for what it reads and one for its state.
     gru = 3 * hidden * (width + hidden) + (layers - 1) * 3 * hidden * 2 * hidden
-    # Only a class whose models say nothing about words has it as None.
-    classifies = getattr(model_class(settings.model), "decoder", ...) is None
-    output = frames * hidden if classifies else 0 if values.get("tied") else words * hidden
+    predicts_words = issubclass(model_class(settings.model), LanguageModel)
+    output = frames * hidden if not predicts_words else 0 if values.get("tied") else words * hidden
     latent = values.get("latents", 0) * values.get("codes", 0) * values.get("code_width", 0)
     return int(words * width + output + gru + latent)
 
