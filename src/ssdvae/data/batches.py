@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -38,19 +38,14 @@ class Noise:
     """Random numbers for some rows of a larger batch.
 
     All ``size`` rows are drawn and ``rows`` of them are kept, so that the numbers of a document do not depend
-    on how the batch is shared out; and drawn on the CPU, so that they do not depend on the device. If they
-    are ``alike``, all rows have the same numbers: what is said of a document depends on no other.
+    on how the batch is shared out; and drawn on the CPU, so that they do not depend on the device.
     """
 
     generator: torch.Generator
     size: int
     rows: slice | None = None
-    alike: bool = False
 
     def uniform(self, *shape: int, device: torch.device | str = "cpu") -> Tensor:
-        if self.alike:
-            draws = torch.rand((1, *shape), generator=self.generator)
-            return draws.repeat(self.size, *[1] * len(shape)).to(device)
         draws = torch.rand((self.size, *shape), generator=self.generator)
         return (draws if self.rows is None else draws[self.rows]).to(device)
 
@@ -69,7 +64,6 @@ class Batch:
     frames: Int[Tensor, "B M"]
     observed: Int[Tensor, "B M"]
     mask: Bool[Tensor, "B M"]
-    around: Int[Tensor, "B A S"] | None = None  # words before and after each document; −1: nothing there
 
     @classmethod
     def of_words(cls, tokens: Int[Tensor, "B M S"]) -> Batch:
@@ -86,10 +80,8 @@ class Batch:
         return self.tokens.shape[-1] * self.mask.sum(1)
 
     def first(self, events: int) -> Batch:
-        """The first events of each document; with what is around it only if these are all."""
-        whole = events >= self.mask.shape[1]
-        without = replace(self, around=None).each(lambda part: part[:, :events])
-        return replace(without, around=self.around) if whole else without
+        """Return the first events of each document."""
+        return self.each(lambda part: part[:, :events])
 
     def to(self, device: torch.device | str) -> Batch:
         return self.each(lambda part: part.to(device))
@@ -98,25 +90,13 @@ class Batch:
         """Some of the documents, each as often as wanted."""
         return self.each(lambda part: part[rows])
 
-    def with_another_event(self) -> Batch:
-        """The same documents with room for one more event, of which nothing is known, after all others."""
-        size, _, slots = self.tokens.shape
-        nothing = self.frames.new_full((size, 1), -1)
-        return Batch(
-            torch.cat([self.tokens, self.tokens.new_zeros(size, 1, slots)], 1),
-            torch.cat([self.frames, nothing], 1),
-            torch.cat([self.observed, nothing], 1),
-            torch.cat([self.mask, nothing < 0], 1),
-        )
-
     def part(self, rows: slice) -> Batch:
         """Some of the documents, padded as before, since each place of the chain takes its noise."""
         return self.each(lambda part: part[rows])
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        """The same with each of its parts changed, those that are there."""
-        parts = {f.name: part for f in fields(self) if (part := getattr(self, f.name)) is not None}
-        return replace(self, **{name: change(part) for name, part in parts.items()})
+        """Return the batch with each of its parts changed."""
+        return Batch(*(change(getattr(self, field.name)) for field in fields(self)))
 
 
 def mask_frames(documents: Documents, observe: float, seed: int) -> NDArray[np.int32]:
@@ -138,12 +118,10 @@ def collate(
     documents: Documents,
     rows: NDArray[np.int64],
     observed: NDArray[np.int32] | None = None,
-    around: int = 0,
 ) -> Batch:
     """The documents ``rows``, padded to the longest of them; nothing is observed unless ``observed`` says so.
 
-    ``observed`` has the frames of all events, as ``mask_frames`` gives them. With so many events ``around``
-    each document: the last ones of the document before it in the corpus, and the first of that after it.
+    ``observed`` has the frames of all events, as ``mask_frames`` gives them.
     """
     frames = torch.from_numpy(documents.gathered(documents.frames, rows, -1)).long()
     return Batch(
@@ -153,7 +131,6 @@ def collate(
         if observed is None
         else torch.from_numpy(documents.gathered(observed, rows, -1)).long(),
         mask=torch.from_numpy(documents.places(rows)[1]),
-        around=torch.from_numpy(documents.around(rows, around)).long() if around else None,
     )
 
 

@@ -126,23 +126,6 @@ class Documents:
         """The same of all documents: [E …] → [N M …]."""
         return self.gathered(values, np.arange(len(self)), padding)
 
-    def around(self, rows: NDArray[np.int64], events: int) -> NDArray[np.int32]:
-        """The words of the last events of the document before each, and of the first of that after: [B 2A S].
-
-        The first document stands after the last; −1 where a document has not so many events.
-        """
-        count = np.arange(events)
-        before, after = (rows - 1) % len(self), (rows + 1) % len(self)
-        from_end = self.lengths[before][:, None] - events + count
-        places = np.concatenate([from_end, np.broadcast_to(count, from_end.shape)], axis=1)
-        neighbours = np.repeat(np.stack([before, after], axis=1), events, axis=1)
-        there = (places >= 0) & (places < self.lengths[neighbours])
-        words: NDArray[np.int32] = self.tokens[
-            self.starts[neighbours] + places.clip(0, self.lengths[neighbours] - 1)
-        ]
-        words[~there] = -1
-        return words
-
     def parts(self) -> list[slice]:
         """Where the events of each document stand."""
         return [slice(s, s + n) for s, n in zip(self.starts.tolist(), self.lengths.tolist(), strict=True)]
