@@ -39,7 +39,9 @@ def test_ssdvae_is_trained_as_the_paper_does() -> None:
     settings = TrainSettings.chosen({"model": "ssdvae"}, COUNTS)
     values = settings.values()
     assert (settings.preset, settings.events, settings.decay) == ("paper", 5, False)
-    assert {name: value for name, value in PRESETS["paper"].items() if name in values}.items() <= values.items()
+    assert {
+        name: value for name, value in PRESETS["paper"].items() if name in values
+    }.items() <= values.items()
     assert settings.changed(events=None, preset=None, embedding=None) == TrainSettings(model="ssdvae")
     assert settings == TrainSettings.chosen({"model": "ssdvae"}, LARGE)
 

@@ -115,7 +115,8 @@ def test_the_exact_model_resumes_whatever_it_has(
 
 def test_both_readers_are_in_the_checkpoint_and_one_in_the_model(uninterrupted: Run) -> None:
     model, state = (
-        load_file(uninterrupted.folder / name) for name in ("model.safetensors", "checkpoint/state.safetensors")
+        load_file(uninterrupted.folder / name)
+        for name in ("model.safetensors", "checkpoint/state.safetensors")
     )
     of_reader = {name.removeprefix("frame_reader.") for name in model if name.startswith("frame_reader.")}
     assert of_reader

@@ -17,9 +17,9 @@ def tell_choices(replace: Callable[[type, str, object], object], tell: Callable[
 
     keep = ExactModel.keep_reader
 
-    def keep_and_tell(self: ExactModel, which: int, power: float) -> None:
-        tell(f"keeps reader {which} with power {power}")
-        keep(self, which, power)
+    def keep_and_tell(self: ExactModel, which: int, *fitted: float) -> None:
+        tell(f"keeps reader {which} with {fitted}")
+        keep(self, which, *fitted)
 
     replace(ExactModel, "keep_reader", keep_and_tell)
 
