@@ -27,13 +27,17 @@ SMALL: dict[str, Any] = {
 }
 
 
+READERS = {"ssdvae-exact": 8}
+"""Two readers learn, which give words no probability."""
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_efficiency_is_work_by_time_and_by_the_rate_of_matrices(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a machine whose steps take 1, 9 and 2 seconds, between which it makes 30, 4 and 5 GFLOP a second.
 
-    The medians count, 2 and 5. The work itself is held against torch's count in ``models/test_flops``.
+    The medians count, 2 and 5.
     """
     seconds, rates, steps = cycle([1.0, 9.0, 2.0]), cycle([30.0, 4.0, 5.0]), []
 
@@ -44,14 +48,39 @@ def test_efficiency_is_work_by_time_and_by_the_rate_of_matrices(
 
     monkeypatch.setattr("ssdvae.training.benchmark._seconds", timed)
     monkeypatch.setattr("ssdvae.training.benchmark.gemm_gflops", lambda device: next(rates))
-    result = benchmark(BenchmarkSettings(model=model, **{**SMALL, "steps": 3}))
+    # The search for the nearest code has no gradient, and is much of the work where codes are many.
+    more = {"codes": 4, "code_width": 5} if model == "haqae" else {}
+    result = benchmark(BenchmarkSettings(model=model, **{**SMALL, "steps": 3}, **more))
     assert len(steps) == 2 * 3
     for phase, documents in (("train", 4), ("evaluate", 6)):
         figures = result[phase]
         assert figures["efficiency"] == pytest.approx(figures["gflop"] / 10)
         assert figures["documents_per_second"] == documents / 2
-    assert result["train"]["gflop"] / result["evaluate"]["gflop"] == pytest.approx(3 * 4 / 6)
+    # A step is forward and backward, which is twice as much again.
+    by_document = result["train"]["gflop"] / 4 / (result["evaluate"]["gflop"] / 6)
+    assert 2 < by_document < READERS.get(model, 4)
     assert result["train"]["peak_memory_mb"] >= result["evaluate"]["peak_memory_mb"] > 50
+
+
+def test_the_work_of_an_evaluation_is_that_of_its_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the GRU, and of the output layer, counted by hand: a multiplication and an addition each."""
+    monkeypatch.setattr("ssdvae.training.benchmark.gemm_gflops", lambda device: 1.0)
+    sizes = {"events": "3", "slots": 4, "layers": 1, "tied": False, "steps": 1}
+    result = benchmark(BenchmarkSettings(model="rnnlm", **{**SMALL, **sizes}))
+    documents, events, words = 6, 3, 4
+    read, hidden, width, vocabulary = events * (words + 1), 8, 6, 50
+    gru = read * 3 * hidden * (width + hidden)  # three gates
+    output = events * words * hidden * vocabulary
+    assert result["evaluate"]["gflop"] * 1e9 == 2 * documents * (gru + output)
+
+
+def test_the_work_grows_with_what_is_read_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With twice as many documents it is twice as much, in training and in evaluation."""
+    monkeypatch.setattr("ssdvae.training.benchmark.gemm_gflops", lambda device: 1.0)
+    once = benchmark(BenchmarkSettings(model="ssdvae", **SMALL))
+    twice = benchmark(BenchmarkSettings(model="ssdvae", **{**SMALL, "batch": 8, "eval_batch": 12}))
+    for phase in ("train", "evaluate"):
+        assert twice[phase]["gflop"] == pytest.approx(2 * once[phase]["gflop"])
 
 
 def test_the_rate_of_matrices_is_their_work_by_the_time_that_passed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ssdvae.config import AnnotateSettings, EngineSettings, ExtractSettings, PrepareSettings
+from ssdvae.config import AnnotateSettings, EngineSettings, ExtractSettings
 from ssdvae.data.prepare import prepare
 from ssdvae.errors import DataError, UserError
 from ssdvae.extraction.annotate import annotate
@@ -173,10 +173,9 @@ def test_shards_through_annotate_and_prepare(cluster: Machines, tmp_path: Path) 
     ray = AnnotateSettings(engine="ray", address=address)
     annotate(tmp_path / "events", tmp_path / "many", lexicon, ray, progress=cluster.lose_after(2))
     assert contents(tmp_path / "one") == contents(tmp_path / "many")
-    settings = PrepareSettings(keep_frameless=True)
-    prepare(tmp_path / "one", tmp_path / "corpus-one", settings)
+    prepare(tmp_path / "one", tmp_path / "corpus-one")
     engine = EngineSettings(engine="ray", address=cluster.whole().address)
-    prepare(tmp_path / "one", tmp_path / "corpus-many", settings, engine=engine)
+    prepare(tmp_path / "one", tmp_path / "corpus-many", engine=engine)
     assert contents(tmp_path / "corpus-one") == contents(tmp_path / "corpus-many")
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from ssdvae.config import PrepareSettings
 from ssdvae.data import integrity
-from ssdvae.data.corpus import Corpus
+from ssdvae.data.corpus import Corpus, padded_schema
 from ssdvae.data.integrity import check_file
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
@@ -50,8 +50,6 @@ def open_all(folder: Path) -> Corpus:
     corpus.cloze("valid")
     return corpus
 
-
-FORMAT1 = Path(__file__).parents[1] / "runs" / "format1" / "corpus"
 
 FILES = ("train.arrow", "valid.arrow", "vocab.json", "frames.json", "cloze/valid.txt")
 
@@ -316,17 +314,44 @@ def test_words_that_are_not_those_of_the_events(corpus: Path) -> None:
         open_all(corpus)
 
 
+@pytest.fixture
+def padded(corpus: Path) -> Path:
+    """The corpus as format 1 has it: all documents of the training split padded to 5 events."""
+
+    def pad(table: pa.Table) -> pa.Table:
+        rows = [
+            {
+                "id": row["id"],
+                "length": len(row["frames"]),
+                "tokens": row["tokens"] + [0] * (20 - len(row["tokens"])),
+                "frames": row["frames"] + [-1] * (5 - len(row["frames"])),
+            }
+            for row in table.to_pylist()
+        ]
+        return pa.Table.from_pylist(rows, padded_schema(5, 4))
+
+    arrow(corpus, pad)
+    manifest = json.loads((corpus / "manifest.json").read_text())
+    (corpus / "manifest.json").write_text(json.dumps({**manifest, "format": 1}))
+    return corpus
+
+
+def test_a_padded_corpus_is_read_as_any_other(made: Path, padded: Path) -> None:
+    mine, theirs = (Corpus(folder).split("train") for folder in (padded, made))
+    for values in ("tokens", "frames"):
+        assert (getattr(mine, values)[mine.in_order()] == getattr(theirs, values)[theirs.in_order()]).all()
+    assert (mine.lengths == theirs.lengths).all()
+
+
 @pytest.mark.parametrize("length", [0, -1, 6, 2**31 - 1])
-def test_a_padded_length_that_cannot_be(tmp_path: Path, length: int) -> None:
-    folder = Path(shutil.copytree(FORMAT1, tmp_path / "corpus"))
-    arrow(folder, altered("length", 0, length))
-    with pytest.raises(DataError, match=rf"document 1: found {length} in 'length', expected from 1 to 3"):
-        Corpus(folder).split("train")
+def test_a_padded_length_that_cannot_be(padded: Path, length: int) -> None:
+    arrow(padded, altered("length", 0, length))
+    with pytest.raises(DataError, match=rf"document 1: found {length} in 'length', expected from 1 to 5"):
+        Corpus(padded).split("train")
 
 
-def test_a_padded_corpus_has_as_many_events_as_it_says(tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(FORMAT1, tmp_path / "corpus"))
-    manifest = json.loads((folder / "manifest.json").read_text())
+def test_a_padded_corpus_has_as_many_events_as_it_says(padded: Path) -> None:
+    folder, manifest = padded, json.loads((padded / "manifest.json").read_text())
     for events, message in (
         (None, "found None at settings.events"),
         (2, "train.arrow: found fixed_size_list"),

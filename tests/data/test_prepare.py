@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,10 @@ def sources(tmp_path: Path) -> dict[Split, Path]:
     return write_splits(tmp_path, train=train, valid=valid, test=[document("e", "G")])
 
 
-def test_frameless_events_are_dropped_before_the_first_m_are_taken(
+def test_unlabelled_events_are_dropped_before_the_first_m_are_taken(
     sources: dict[Split, Path], tmp_path: Path
 ) -> None:
-    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=2))
+    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=2, drop_unlabelled=True))
     train = corpus.split("train")
     assert train.ids.to_pylist() == ["a", "c"]
     assert train.lengths.tolist() == [2, 1]
@@ -79,9 +80,11 @@ def test_documents_are_kept_whole_and_what_is_cut_is_counted(tmp_path: Path) -> 
     assert [cut.longest(split) for split in SPLITS] == [5, 5, 5]
 
 
-def test_frameless_events_can_be_kept_as_latent(sources: dict[Split, Path], tmp_path: Path) -> None:
-    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=3, keep_frameless=True))
+def test_unlabelled_events_are_kept_as_latent(sources: dict[Split, Path], tmp_path: Path) -> None:
+    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=3))
     train = corpus.split("train")
+    counts = corpus.manifest["splits"]["train"]
+    assert (counts["dropped_events"], counts["frameless_events"], counts["events"]) == (0, 3, 6)
     assert train.lengths.tolist() == [3, 2, 1]
     assert (train.frames >= 0).tolist() == [True, False, True, False, False, True]
 
@@ -90,27 +93,32 @@ def test_a_frame_outside_the_training_inventory_counts_as_none(
     sources: dict[Split, Path], tmp_path: Path
 ) -> None:
     """H is in the validation split only."""
-    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=3))
+    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=3, drop_unlabelled=True))
     assert "H" not in corpus.frames
     valid = corpus.split("valid")
     assert [corpus.frames.name(f) for f in valid.frames] == ["G", "F", "F"]
+    latent = prepare(sources, tmp_path / "latent", PrepareSettings(events=3)).split("valid")
+    assert latent.frames.tolist() == [corpus.frames.id("G"), -1, corpus.frames.id("F")]
 
 
 def test_words_are_counted_on_the_training_split_only(sources: dict[Split, Path], tmp_path: Path) -> None:
-    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=5))
+    labelled = PrepareSettings(events=5, drop_unlabelled=True)
+    corpus = prepare(sources, tmp_path / "out", labelled)
     # The verbs of the kept training events: verb0 twice, verb2 and verb3 once; verb1 is in validation only.
     counts = dict(zip(corpus.vocabulary.names, corpus.vocabulary.counts, strict=True))
     assert counts == {MISSING: 4, UNKNOWN: 0, "in": 4, "she": 4, "verb0": 2, "verb2": 1, "verb3": 1}
     assert corpus.split("valid").tokens[1, 0] == corpus.vocabulary.id("verb2")
-    small = prepare(sources, tmp_path / "small", PrepareSettings(events=5, vocabulary=4))
+    small = prepare(sources, tmp_path / "small", replace(labelled, vocabulary=4))
     assert small.vocabulary.names == (MISSING, UNKNOWN, "in", "she")
     assert small.vocabulary.counts[1] == 4
     assert small.manifest["splits"]["train"]["unknown_words"] == 4
 
 
 def test_short_documents_can_be_left_out(sources: dict[Split, Path], tmp_path: Path) -> None:
-    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=3, min_events=2))
-    assert corpus.split("train").ids.to_pylist() == ["a"]
+    settings = PrepareSettings(events=3, min_events=2)
+    assert prepare(sources, tmp_path / "out", settings).split("train").ids.to_pylist() == ["a", "b"]
+    labelled = replace(settings, drop_unlabelled=True)
+    assert prepare(sources, tmp_path / "labelled", labelled).split("train").ids.to_pylist() == ["a"]
 
 
 def test_the_manifest_names_its_sources(sources: dict[Split, Path], tmp_path: Path) -> None:
@@ -144,10 +152,11 @@ def test_every_id_has_a_split(id: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["F", "G", None]), max_size=8), st.integers(1, 4))
-def test_usable_events_are_the_first_with_a_frame(frames: list[str | None], events: int) -> None:
-    kept = usable_events(document("a", *frames), PrepareSettings(events=events))
-    expected = [f"verb{i}" for i, frame in enumerate(frames) if frame is not None][:events]
-    assert [event.head for event in kept] == expected
+def test_usable_events_are_the_first_or_the_first_with_a_frame(frames: list[str | None], events: int) -> None:
+    for drop in (False, True):
+        kept = usable_events(document("a", *frames), PrepareSettings(events=events, drop_unlabelled=drop))
+        expected = [f"verb{i}" for i, frame in enumerate(frames) if frame is not None or not drop][:events]
+        assert [event.head for event in kept] == expected
 
 
 def test_nothing_is_left_of_a_failed_preparation(sources: dict[Split, Path], tmp_path: Path) -> None:
@@ -162,7 +171,7 @@ def test_bad_documents_can_be_skipped_and_are_counted(sources: dict[Split, Path]
         file.write("not json\n")
     corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=2), skip_bad=True)
     assert corpus.manifest["skipped"][str(sources["train"])] == 1
-    assert len(corpus.split("train")) == 2
+    assert len(corpus.split("train")) == 3
 
 
 def test_a_corpus_is_never_overwritten(sources: dict[Split, Path], tmp_path: Path) -> None:
@@ -178,6 +187,8 @@ def test_a_corpus_without_any_frame_keeps_all_events(tmp_path: Path) -> None:
     assert len(corpus.frames) == 0
     for split in ("train", "valid"):
         assert corpus.split(split).frames.tolist() == [-1, -1]
+    with pytest.raises(UserError, match="no event of the training split has a frame"):
+        prepare(write_splits(tmp_path, **rows), tmp_path / "none", PrepareSettings(drop_unlabelled=True))
     sources = write_splits(tmp_path, train=[], valid=[], test=[])
     with pytest.raises(UserError, match="no documents are left for training; is the file empty"):
         prepare(sources, tmp_path / "empty")
@@ -197,7 +208,7 @@ def test_damaged_folders_are_named(sources: dict[Split, Path], tmp_path: Path) -
 
 def test_the_arrow_files_are_plain_streams(sources: dict[Split, Path], tmp_path: Path) -> None:
     """Other tools read them without this package."""
-    prepare(sources, tmp_path / "out", PrepareSettings(events=2))
+    prepare(sources, tmp_path / "out", PrepareSettings(events=2, drop_unlabelled=True))
     with pa.OSFile(str(tmp_path / "out" / "train.arrow")) as file:
         rows = pa.ipc.open_stream(file).read_all().to_pylist()
     assert [row["id"] for row in rows] == ["a", "c"]
@@ -233,8 +244,11 @@ def test_inventories_survive_saving(tmp_path: Path) -> None:
 
 
 def test_every_event_can_be_a_document_by_itself(sources: dict[Split, Path], tmp_path: Path) -> None:
-    """All of them, not only the first M; those without a frame are left out as ever."""
-    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=2, single_events=True))
+    """All of them, not only the first M; those without a frame are kept or dropped as ever."""
+    settings = PrepareSettings(events=2, single_events=True)
+    whole = prepare(sources, tmp_path / "whole", settings).split("train")
+    assert whole.ids.to_pylist() == ["a#1", "a#2", "a#3", "a#4", "b#1", "b#2", "c#1"]
+    corpus = prepare(sources, tmp_path / "out", replace(settings, drop_unlabelled=True))
     train = corpus.split("train")
     assert train.ids.to_pylist() == ["a#1", "a#3", "a#4", "c#1"]
     assert train.tokens.shape == (4, 4)

@@ -31,11 +31,6 @@ def test_verbs_and_their_frames(folder: Path) -> None:
     }
 
 
-def test_relations_are_kept(folder: Path) -> None:
-    expected = [{"relation": "Inheritance", "sub": "Cause_harm", "sup": "Impact"}]
-    assert framenet.relations(framenet.open_framenet(str(folder))) == expected
-
-
 def test_examples_as_events(folder: Path) -> None:
     reader = framenet.open_framenet(str(folder))
     events = {
@@ -73,14 +68,13 @@ def test_a_dependent_that_is_no_prepositional_phrase_is_no_object() -> None:
     assert event == Event("hit", "he", None, None, frame="Impact", lemma="hit")
 
 
-def test_a_classifier_learns_from_it_and_keeps_the_relations(folder: Path, tmp_path: Path) -> None:
+def test_a_classifier_learns_from_it(folder: Path, tmp_path: Path) -> None:
     load_annotator(str(folder), save=tmp_path / "saved")
     learned = FrameClassifier.load(tmp_path / "saved")
     # Two examples of each, and two verbs of a text.
     assert learned.lexicon.frames["hit"] == {"Cause_harm": 2, "Impact": 4}
     assert learned.probabilities(Event("hit"))["Impact"] > 0.5
     assert learned.lexicon.frames["strike"] == {"Impact": 0}
-    assert learned.relations == [{"relation": "Inheritance", "sub": "Cause_harm", "sup": "Impact"}]
     against = learned.probabilities(Event("hit", "it", "wall", "against"))
     assert against["Impact"] > 0.5
     brother = learned.probabilities(Event("hit", "man", "brother"))

@@ -194,25 +194,21 @@ def test_the_order_of_examples_does_not_matter() -> None:
 
 
 def test_saved_and_loaded(learned: FrameClassifier, tmp_path: Path) -> None:
-    relations = [{"relation": "Inheritance", "sub": "Motion", "sup": "Event"}]
-    FrameClassifier(learned.lexicon, learned.weights, relations).save(tmp_path / "model")
+    learned.save(tmp_path / "model")
     loaded = FrameClassifier.load(tmp_path / "model")
     for event in planted(20, 5):
         assert loaded.probabilities(event) == learned.probabilities(event)
-    assert loaded.relations == relations
     names = {path.name for path in (tmp_path / "model").iterdir()}
-    assert names == {"config.json", "lexicon.json", "relations.json", "model.safetensors"}
+    assert names == {"config.json", "lexicon.json", "model.safetensors"}
 
 
-@pytest.mark.parametrize("name", ["config.json", "lexicon.json", "relations.json", "model.safetensors"])
+@pytest.mark.parametrize("name", ["config.json", "lexicon.json", "model.safetensors"])
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"3", b"\x80\x04N."])
 def test_a_damaged_model_is_refused_in_words(
     name: str, content: bytes, learned: FrameClassifier, tmp_path: Path
 ) -> None:
     learned.save(tmp_path / "model")
     (tmp_path / "model" / name).write_bytes(content)
-    if (name, content) == ("relations.json", b"[]"):
-        return  # that one is whole
     with pytest.raises(UserError):
         load_annotator(str(tmp_path / "model"))
 
@@ -304,9 +300,6 @@ def test_a_threshold_leaves_uncertain_events_latent(threshold: float, tmp_path: 
     assert done.framed + done.uncertain + done.unknown == 4
 
 
-USING = {"relation": "Using", "sub": "Fleeing", "sup": "Departing"}
-
-
 def test_learning_from_events_by_themselves_or_in_documents(tmp_path: Path) -> None:
     events = planted(30, 6)
     alone = [{"lemma": e.lemma, **dict(zip(SLOTS, e.words, strict=False))} for e in events]
@@ -316,19 +309,16 @@ def test_learning_from_events_by_themselves_or_in_documents(tmp_path: Path) -> N
     assert list(read_events(tmp_path / "alone.jsonl")) == events
     assert list(read_events(tmp_path / "documents.jsonl")) == events
     (tmp_path / "more.json").write_text('{"ran": ["Fleeing"]}')
-    (tmp_path / "relations.json").write_text(json.dumps([USING]))
     first = load_annotator(
         str(tmp_path / "alone.jsonl"),
         save=tmp_path / "saved",
         candidates=tmp_path / "more.json",
-        relations=tmp_path / "relations.json",
     )
     again = load_annotator(str(tmp_path / "saved"))
     story = Document("d", tuple(events))
     assert first.guess(story) == again.guess(story)
     assert isinstance(again, FrameClassifier)
     assert "Fleeing" in again.lexicon.frames["ran"]
-    assert again.relations == [USING]
     running = load_annotator(str(tmp_path / "alone.jsonl"), running_text=tmp_path / "documents.jsonl")
     expected = FrameClassifier.fit(events).adapt(events)
     assert running.fingerprint() == expected.fingerprint() != FrameClassifier.fit(events).fingerprint()

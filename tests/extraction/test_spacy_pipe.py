@@ -15,7 +15,7 @@ import ssdvae
 import ssdvae.spacy_pipe  # registers it, if the package is not installed anew
 from ssdvae.data.events import SLOTS
 from ssdvae.errors import UserError
-from ssdvae.models import packaged
+from ssdvae.models import hub
 from tests.toys import toy_model
 
 TEXTS = ["The police arrested a man. He left.", "", "She met him in Paris.", "The storm hit the town."]
@@ -91,8 +91,8 @@ def test_without_a_name_it_takes_the_model_of_the_package(
 ) -> None:
     pipeline = spacy.load(spacy_model)
     pipeline.add_pipe("ssdvae")
-    monkeypatch.setattr(packaged, "FOLDER", tmp_path)
+    monkeypatch.setattr(hub, "FOLDER", tmp_path)
     with pytest.raises(UserError, match="no model is named"):
         pipeline("She left.")
-    shutil.copytree(model, tmp_path / packaged.DEFAULT)
+    shutil.copytree(model, tmp_path / hub.DEFAULT)
     assert records(pipeline) == records(nlp)

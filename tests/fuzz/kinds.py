@@ -39,7 +39,6 @@ from ssdvae.data.events import SLOTS
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.data.readers.typed import read_typed
-from ssdvae.data.relations import read_relations
 from ssdvae.data.vectors import read_vectors
 from ssdvae.extraction.lexicon import entry, read_lexicon
 from ssdvae.extraction.parsed import to_document
@@ -352,8 +351,6 @@ def _inputs(folder: Path) -> list[Kind]:
     typed.write_text("met she him\nleft he - at\n\nwon they\n")
     lexicon.write_text(json.dumps({"meet": ["Meet"], "leave": {"Departing": 2, "Quit": 0.5}, "win": "Win"}))
     vectors.write_text("3 4\nmet 1 2 3 4\nleft 0.5 -1e-3 7 8\nwon 1 1 1 1\n")
-    relations = folder / "relations.json"
-    relations.write_text(json.dumps([{"relation": "Precedes", "sub": "a", "sup": "b"}] * 3))
     wanted = ["met", "left", "won", "None"]
 
     def jsonl_holds(found: list[Any]) -> bool:
@@ -400,9 +397,6 @@ def _inputs(folder: Path) -> list[Kind]:
         )
         return set(found.frames) <= verbs and finite
 
-    def relations_hold(found: Any) -> bool:
-        return bool(found == _loads(relations.read_bytes().removeprefix(b"\xef\xbb\xbf")))
-
     return [
         _concrete(folder),
         Kind(
@@ -422,11 +416,4 @@ def _inputs(folder: Path) -> list[Kind]:
         ),
         Kind("vectors", vectors, (bytes_changed,), lambda: read_vectors(vectors, wanted), vectors_hold),
         Kind("lexicon", lexicon, (json_changed, bytes_changed), lambda: read_lexicon(lexicon), lexicon_holds),
-        Kind(
-            "relations",
-            relations,
-            (json_changed, bytes_changed),
-            lambda: read_relations(relations),
-            relations_hold,
-        ),
     ]
