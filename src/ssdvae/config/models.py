@@ -106,7 +106,7 @@ class AttentionSettings(ModelSettings):
     normalize: Literal["word", "document"] = setting(
         "word",
         "word: the weights of the objective are multiplied by the number of words of the document; "
-        "document: the formula as printed in the paper",
+        "document: they are taken as printed in the paper",
     )
 
 

@@ -95,7 +95,8 @@ def read_manifest(path: Path, formats: Sequence[int]) -> Manifest:
                 f"columns for the slots {', '.join(mine)}", f"{', '.join(slots)}, as under 'slots'"
             )
         settings = manifest["settings"]
-        check_shape({name: settings.get(name) for name in _Needed.__annotations__}, _Needed, "settings")
+        needed = {name: settings[name] for name in _Needed.__annotations__ if name in settings}
+        check_shape(needed, _Needed, "settings")
         if manifest["format"] == 1:
             check_shape(settings["events"], int, "settings.events")  # that of the padding
         if settings["events"] is not None and not 1 <= settings["events"] <= MOST_EVENTS:

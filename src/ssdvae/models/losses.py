@@ -308,6 +308,6 @@ def weight_scale(normalize: str, words: Int[Tensor, " B"]) -> Int[Tensor, " B"]:
     """Return the factor of the weights of an objective in each document.
 
     The papers tuned these weights against a mean per word, so ``word`` multiplies them by the number of words
-    of the document; ``document`` is the formula as printed.
+    of the document; ``document`` takes them as printed.
     """
     return words if normalize == "word" else torch.ones_like(words)

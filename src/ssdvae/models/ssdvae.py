@@ -1,24 +1,34 @@
 """SSDVAE: a variational autoencoder over event sequences whose latent variables are a chain of frames,
-observed for some events and latent for others (Rezaee and Ferraro, NAACL 2021). ``Alg.`` and ``eq.`` refer
-to the paper.
+observed for some events and latent for others (Rezaee and Ferraro, NAACL 2021). ``Alg.``, ``l.`` and ``eq.``
+are the paper's algorithms, their lines, and its equations.
 
-    p(w, f) = Π_t p(w_t | f, w_<t) · Π_m p(f_m | f_{m−1}),    p(f_m | f_{m−1}) = 1/F        eq. 1
-    q(f | w; I) = Π_m q(f_m | f_{m−1}, I_m, w)                                              eq. 4
+    p(w, f) = Π_t p(w_t | f, w_<t) · Π_m p(f_m | f_{m−1}),    p(f_m | f_{m−1}) = 1/F        eq. 3, section 3.4
+    q(f | w; I) = Π_m q(f_m | f_{m−1}, I_m, w)                                              eq. 6
+    loss = −L_w − α_q L_q + α_c L_c                                                         eq. 7, negated
 
-Where this departs from the paper, and why:
+Where it departs from the paper, and why:
 
-- f_0 is left open there: the first query is a learned projection of the mean of H.
+- α_c L_c is subtracted from the objective: added, as eq. 7 has it, it would penalize predicting the observed
+  frames, which the text says it rewards.
+- L_c is taken of γ′, before Alg. 1, l. 5: after it, the observation would predict itself.
+- L_q is summed over latent events: the entropy of an observed one is not to be raised.
+- α_q and α_c are multiplied by the number of words (``normalize: word``), since they were tuned in code whose
+  L_w is a mean per word. ``normalize: document`` takes them as printed.
 - Attention scores are divided by √d, so that they do not saturate with wide states.
-- W_out and Ŵ_out have biases. The same W_in and W_out serve all events, so M may vary.
-- The norm of line 5 is taken per event: it must not depend on what else is in the batch.
-- The decoder's first state is a learned projection of e_1; the paper does not say what it is.
-- L_c has the opposite sign: printed as it is, it would penalize the observed frames.
-- α_q and α_c are multiplied by the number of words (``normalize: word``): they were tuned in code whose
-  reconstruction is a mean per word. ``normalize: document`` is eq. 3 as printed.
-- Separators between events are read by both networks and never predicted: their positions are certain.
+- W_out and Ŵ_out have biases.
+
+Where the paper is silent or misprinted:
+
+- f_0: its embedding is a learned projection of the mean of H.
+- The first state of the decoder: tanh of a learned projection of e_1, one part for each layer.
+- l. 5 of Alg. 1 has γ on both sides: here γ = γ′ + ‖γ′‖ I with the L2 norm.
+- d_e is the hidden size; the encoder's d_h is twice that, for its two directions.
+- A separator stands before every event. Both networks read it, H has no row for it, and it is never
+  predicted: its position is certain.
 
 ``variant: code`` is the authors' code of the paper's time: a document vector, which the paper does not
 mention, is added to the logits of frames and words, and an observed frame replaces the logits of its event.
+``variant: text`` is the paper.
 """
 
 from __future__ import annotations
@@ -86,7 +96,7 @@ def replace_observed(raw_logits: Float[Tensor, "B F"], observed: Int[Tensor, " B
 
 
 def gumbel_softmax(temperature: float) -> Sampler:
-    """Return the sampler softmax((logits + g) / τ) with Gumbel noise g: soft and differentiable."""
+    """Return the sampler softmax((logits + g) / τ) with Gumbel noise g (Alg. 1, l. 6)."""
 
     def sample(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
         return ((logits + noise.gumbel(logits.shape[-1], device=logits.device)) / temperature).softmax(-1)
@@ -95,7 +105,7 @@ def gumbel_softmax(temperature: float) -> Sampler:
 
 
 class Join(nn.Module):
-    """Combine query and context: tanh(q) + tanh(c), or tanh(W [c; q]), the ablation of the appendix."""
+    """Combine query and context: tanh(q) + tanh(c); or tanh(W [c; q]), for the ablation of the appendix."""
 
     def __init__(self, width: int, attention: str) -> None:
         super().__init__()
@@ -120,7 +130,7 @@ class Chain:
     mask: Bool[Tensor, "B M"]
 
     def log_q(self) -> Float[Tensor, " B"]:
-        """Return log q(f | w) of a hard sample (eq. 4)."""
+        """Return log q(f | w; I) of a hard sample (eq. 6)."""
         return ((self.logits.log_softmax(-1) * self.sample).sum(-1) * self.mask).sum(1)
 
 
@@ -129,40 +139,40 @@ class Encoder(nn.Module):
 
     def __init__(self, config: SSDVAESettings, width: int, frames: int) -> None:
         super().__init__()
-        hidden = 2 * config.hidden
-        self.inject = inject if config.variant == "text" else replace_observed
+        d_e, d_h = config.hidden, 2 * config.hidden  # d_h: two directions
+        self.inject = replace_observed if config.variant == "code" else inject
         self.gru = PaddedGRU(width, config.hidden, config.layers)
-        self.first = nn.Linear(hidden, config.hidden)
-        self.w_in = nn.Linear(config.hidden, hidden, bias=False)
-        self.join = Join(hidden, config.attention)
-        self.w_out = nn.Linear(hidden, frames)
+        self.first = nn.Linear(d_h, d_e)
+        self.w_in = nn.Linear(d_e, d_h, bias=False)  # W_in
+        self.join = Join(d_h, config.attention)
+        self.w_out = nn.Linear(d_h, frames)  # W_out
 
     def forward(
         self,
-        hidden: Float[Tensor, "B T h"],
+        H: Float[Tensor, "B T h"],
         frame_embedding: Float[Tensor, "F e"],
-        query: LatentQuery,
+        request: LatentQuery,
         offsets: Float[Tensor, "B F"] | None = None,
     ) -> Chain:
         """Draw one chain of frames given H; ``offsets`` are added to the logits of all events."""
-        words = per_word(query.read.mask, hidden)
-        embedding = self.first(hidden.sum(1) / words.sum(1, keepdim=True))  # e of f_0
+        word_mask = per_word(request.read.mask, H)
+        embedding = self.first(H.sum(1) / word_mask.sum(1, keepdim=True))  # e of f_0
         steps = []
-        for m in range(query.mask.shape[1]):
-            q = self.w_in(embedding)
-            context, _ = attend(q[:, None], hidden, words)  # Alg. 1, l. 2-3
+        for m in range(request.mask.shape[1]):
+            q = self.w_in(embedding)  # W_in e, of l. 2 and 4
+            context, _ = attend(q[:, None], H, word_mask)  # Alg. 1, l. 2-3
             raw_logits = full_precision(self.w_out(self.join(q, context[:, 0])))  # Alg. 1, l. 4
             if offsets is not None:
                 raw_logits = raw_logits + offsets
-            logits = self.inject(raw_logits, query.observed[:, m])  # Alg. 1, l. 5
-            sample = query.sampler(logits, query.noise)  # Alg. 1, l. 6-7
+            logits = self.inject(raw_logits, request.observed[:, m])  # Alg. 1, l. 5
+            sample = request.sampler(logits, request.noise)  # Alg. 1, l. 6-7
             embedding = sample.to(frame_embedding.dtype) @ frame_embedding  # Alg. 1, l. 1, of the next event
             steps.append((raw_logits, logits, sample, embedding, q))
         raw_logits, logits, sample, memory, queries = (
             torch.stack(x, dim=1) for x in zip(*steps, strict=True)
         )
-        attention = LazyAttention(queries, hidden, words)
-        return Chain(raw_logits, logits, sample, memory, attention, query.mask)
+        attention = LazyAttention(queries, H, word_mask)
+        return Chain(raw_logits, logits, sample, memory, attention, request.mask)
 
 
 class FrameAttentionDecoder(Decoder):
@@ -179,7 +189,7 @@ class FrameAttentionDecoder(Decoder):
         self.gru = nn.GRU(reader.width, hidden, layers, batch_first=True)
         self.output = WordOutput(hidden, reader, tied)  # Ŵ_out
         self.first = nn.Linear(hidden, layers * hidden)
-        self.w_in = nn.Linear(hidden, hidden, bias=False)
+        self.w_in = nn.Linear(hidden, hidden, bias=False)  # Ŵ_in
         self.join = Join(hidden, attention)
 
     def init_state(self, latents: Latents) -> GRUState:
@@ -190,10 +200,10 @@ class FrameAttentionDecoder(Decoder):
         assert isinstance(state, GRUState)
         z, layers = self.gru(inputs.flatten(1, 2), state.layers)
         z = z.view(*inputs.shape[:3], -1)
-        # The state after the separator predicts the head, that after a slot the next slot.
-        before = z[:, :, :-1]
-        states = self._attend(before.flatten(1, 2), latents).view_as(before)
-        return DecoderOutput(states, z[:, :, -1], GRUState(layers))
+        # The state after the separator predicts the head; that after a slot predicts the next slot.
+        predicting, ends = z[:, :, :-1], z[:, :, -1]
+        states = self._attend(predicting.flatten(1, 2), latents).view_as(predicting)
+        return DecoderOutput(states, ends, GRUState(layers))
 
     def step(
         self, word: Float[Tensor, "B 1 d"], state: State, latents: Latents, position: int
@@ -203,9 +213,10 @@ class FrameAttentionDecoder(Decoder):
         return self._attend(z, latents)[:, 0], GRUState(layers)
 
     def _attend(self, z: Float[Tensor, "B Q h"], latents: Latents) -> Float[Tensor, "B Q h"]:
-        q = self.w_in(z)
-        context, _ = attend(q, latents.vectors, latents.mask)  # Alg. 2, l. 1-2
-        joined: Tensor = self.join(q, context)  # Alg. 2, l. 3, before Ŵ_out
+        """Return what Ŵ_out turns into g (Alg. 2, l. 3); ``LanguageModel.log_probs`` has the rest."""
+        q = self.w_in(z)  # Ŵ_in z, of l. 1 and 3
+        context, _ = attend(q, latents.vectors, latents.mask)  # Alg. 2, l. 1-2; the vectors are E^M
+        joined: Tensor = self.join(q, context)  # Alg. 2, l. 3
         return joined
 
 
@@ -213,7 +224,7 @@ class FrameAttentionDecoder(Decoder):
 class Encoded:
     """What the encoder has read: H, and what a document vector adds to the logits of frames and words."""
 
-    hidden: Float[Tensor, "B T h"]
+    H: Float[Tensor, "B T h"]
     frame_offsets: Float[Tensor, "B F"] | None = None
     word_offsets: Float[Tensor, "B V"] | None = None
 
@@ -229,7 +240,7 @@ class SSDVAE(LanguageModel, Attentive):
         self, config: SSDVAESettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
     ) -> None:
         super().__init__(config, vocabulary, frames, slots)
-        self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)
+        self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)  # E^F
         self.encoder = Encoder(config, self.word_reader.width, len(frames))
         self.decoder = FrameAttentionDecoder(self.word_reader, config.hidden, config.layers, config.attention)
         self.document: DocumentVector | None = None
@@ -249,31 +260,33 @@ class SSDVAE(LanguageModel, Attentive):
         return found if self.document is None else {"document-vector": self.document, **found}
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
-        """Return −L_w − α_q L_q + α_c L_c, each term the mean over S chains (eq. 3)."""
+        """Return −L_w − α_q L_q + α_c L_c (eq. 7), each term the mean over S chains (eq. 5)."""
         encoded = self._encode(batch)
-        query = LatentQuery.whole(batch, gumbel_softmax(self.config.temperature), noise)
-        latent = batch.mask & (batch.observed < 0)
+        request = LatentQuery.whole(batch, gumbel_softmax(self.config.temperature), noise)
+        is_latent = batch.mask & (batch.observed < 0)
         chains = []
-        for _ in range(self.config.samples):
-            chain = self._chain(encoded, query)
+        for _ in range(self.config.samples):  # S
+            chain = self._chain(encoded, request)
             reconstruction = self.log_probs(batch, self._latents(chain, encoded)).sum((1, 2))  # L_w
-            q_entropy = (entropy(chain.logits) * latent).sum(1)  # L_q; log p(f) is constant
-            # L_c, before line 5: after it, the observation would answer for the network.
-            nll = frame_nll(chain.raw_logits.log_softmax(-1), batch.observed, batch.mask)
+            q_entropy = (entropy(chain.logits) * is_latent).sum(1)  # L_q; log p(f) is constant
+            nll = frame_nll(chain.raw_logits.log_softmax(-1), batch.observed, batch.mask)  # L_c
             chains.append((reconstruction, q_entropy, nll))
         reconstruction, q_entropy, nll = (torch.stack(x).mean(0) for x in zip(*chains, strict=True))
         scale = weight_scale(self.config.normalize, batch.words)
-        extra = self.config.frame_weight * nll - self.config.entropy_weight * q_entropy
+        extra = self.config.frame_weight * nll - self.config.entropy_weight * q_entropy  # α_c L_c − α_q L_q
         terms = {"reconstruction": reconstruction, "entropy": q_entropy, "frame_nll": nll}
         return Loss(scale * extra - reconstruction, terms)
 
+    # What follows is not in the paper: how the model is measured, and what it answers.
+
     def latents(self, query: LatentQuery) -> Latents:
-        """Encode what is read and roll the chain out; where nothing is read, draw from the prior."""
+        """Encode what is read and roll the chain out; where nothing is read, sample the uniform prior."""
         if query.read.mask.shape[1]:
             encoded = self._encode(query.read)
             return self._latents(self._chain(encoded, query), encoded)
-        uniform = self.frame_embedding.new_zeros(len(query.mask), len(self.frames))
-        sample = torch.stack([query.sampler(uniform, query.noise) for _ in range(query.mask.shape[1])], dim=1)
+        zero_logits = self.frame_embedding.new_zeros(len(query.mask), len(self.frames))
+        samples = [query.sampler(zero_logits, query.noise) for _ in range(query.mask.shape[1])]
+        sample = torch.stack(samples, dim=1)
         return Latents(sample @ self.frame_embedding, query.mask, sample.argmax(-1))
 
     def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M S"]:
@@ -281,7 +294,7 @@ class SSDVAE(LanguageModel, Attentive):
         return self.log_probs(batch, self.latents(query))
 
     def event_log_probs(self, batch: Batch) -> Float[Tensor, "B M"]:
-        """Return log p(w_m | f, w_<t) + log p(f_m) with the greedy chain: at most log p of all words."""
+        """Return log p(event m | f, words before) + log p(f_m) along the greedy chain."""
         words = self.log_probs(batch, self.latents(_greedy(batch))).sum(-1)
         return words - math.log(len(self.frames)) * batch.mask
 
@@ -297,31 +310,31 @@ class SSDVAE(LanguageModel, Attentive):
         return torch.stack(log_weights).logcumsumexp(0) - counts.log()[:, None]
 
     def posterior(self, batch: Batch) -> FramePosterior:
-        """Return q(f_m | f_{m−1}, I_m, w) along the greedy chain."""
+        """Return q(f_m | f_{m−1}, I_m, w) along the greedy chain, with the clusters of section 4.2."""
         encoded = self._encode(batch)
         chain = self._chain(encoded, _greedy(batch))
         log_q, clusters = chain.logits.log_softmax(-1), None
         if self.config.attention == "addition":
             w_frames, w_words = self.encoder.w_out.weight, self.decoder.output.matrix
-            clusters = SoftClusters(encoded.hidden, log_q, self.frame_embedding, w_frames, w_words)
+            clusters = SoftClusters(encoded.H, log_q, self.frame_embedding, w_frames, w_words)
         return FramePosterior(log_q, batch.mask, chain.attention, clusters)
 
     def next_frame(self, read: Batch) -> Float[Tensor, "B F"]:
-        """Return the distribution that the encoder rolls out; uniform if nothing is read."""
+        """Return log q of the next frame as the encoder rolls it out; uniform if nothing is read."""
         if not read.mask.shape[1]:
             return self.frame_embedding.new_zeros(len(read), len(self.frames)).log_softmax(-1)
         chain = self._chain(self._encode(read), LatentQuery.roll_out(read, 1))
         return chain.logits[:, -1].log_softmax(-1)
 
     def _encode(self, batch: Batch) -> Encoded:
-        hidden = self.encoder.gru.at_words(self.word_reader(batch.tokens), batch.mask)
+        H = self.encoder.gru.at_words(self.word_reader(batch.tokens), batch.mask)
         if self.document is None:
-            return Encoded(hidden)
-        vector = self.document(hidden, per_word(batch.mask, hidden))
-        return Encoded(hidden, vector, self.document.words(vector))
+            return Encoded(H)
+        vector = self.document(H, per_word(batch.mask, H))
+        return Encoded(H, vector, self.document.words(vector))
 
-    def _chain(self, encoded: Encoded, query: LatentQuery) -> Chain:
-        chain: Chain = self.encoder(encoded.hidden, self.frame_embedding, query, encoded.frame_offsets)
+    def _chain(self, encoded: Encoded, request: LatentQuery) -> Chain:
+        chain: Chain = self.encoder(encoded.H, self.frame_embedding, request, encoded.frame_offsets)
         return chain
 
     def _latents(self, chain: Chain, encoded: Encoded) -> Latents:
