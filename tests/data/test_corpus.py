@@ -242,6 +242,15 @@ def test_an_empty_inventory_of_frames(corpus: Path) -> None:
         open_all(corpus)
 
 
+@pytest.mark.parametrize("name", ["events", "lowercase"])
+def test_a_manifest_without_a_setting_that_is_read_later(corpus: Path, name: str) -> None:
+    manifest = json.loads((corpus / "manifest.json").read_text())
+    del manifest["settings"][name]
+    (corpus / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match=rf"manifest\.json: found no settings\.{name}"):
+        Corpus(corpus)
+
+
 def arrow(folder: Path, edit: Callable[[pa.Table], pa.Table]) -> None:
     path = folder / "train.arrow"
     with pa.OSFile(str(path)) as file:
