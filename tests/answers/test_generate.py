@@ -14,10 +14,8 @@ import torch
 from ssdvae.answers.decoding import nucleus
 from ssdvae.answers.generate import Script, generate
 from ssdvae.answers.infer import infer_documents
-from ssdvae.answers.next_events import head_log_probs
-from ssdvae.answers.search import Ahead
 from ssdvae.config import GenerateSettings
-from ssdvae.data.batches import Noise
+from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.events import MISSING, SLOTS, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
@@ -278,14 +276,20 @@ def test_a_frame_that_is_given_to_the_exact_model_is_certain_and_all_others_are_
     model = toy_exact()
     for script in made(model, frames=(None, "Frame2"), scripts=4, events=3):
         assert [event.planned for event in script.events] == [None, None, "Frame2", None]
-    # With no temperature and no nucleus, heads are drawn from p(v | f, h) of the frame that is given.
+    # Heads are drawn from p(v | f, h) of the frame that is given, as whole documents are scored.
     size, seed = 6_000, to_batch(model, [Document("a", tuple(SEED))])
+    tokens = seed.tokens.expand(WORDS, -1, -1)
+    every = Batch.of_words(torch.cat([tokens, tokens], dim=1))
+    every.tokens[:, 1, 0] = torch.arange(WORDS)
     for frame in (None, "Frame1"):
         scripts = made(model, frames=(frame,), scripts=size, events=1, top_p=1.0, batch=size)
-        log_p = head_log_probs(model, Ahead.after(model, seed, model.frames.id(frame)))
-        log_p[:, [model.vocabulary.unknown, model.vocabulary.missing]] = -torch.inf
+        observed = every.observed.clone()
+        observed[:, 1] = model.frames.id(frame)
+        with torch.no_grad():
+            log_p = model.word_log_probs(dataclasses.replace(every, observed=observed), noise(WORDS))[:, 1, 0]
+        log_p[[model.vocabulary.unknown, model.vocabulary.missing]] = -torch.inf
         heads = Counter(words(script)[1][0] for script in scripts)
-        fits(_counts(heads, model), log_p[0].softmax(0).numpy())
+        fits(_counts(heads, model), log_p.softmax(0).numpy())
 
 
 def _frame_counts(frames: Iterable[str | None], names: Sequence[str]) -> np.ndarray:

@@ -128,22 +128,26 @@ def test_a_reader_that_is_too_sure_of_itself_is_made_less_so(sure: float, expect
 
 
 def test_two_processes_keep_what_one_does() -> None:
+    """Their sums are those of one, so each comes to the same choice when it has those of both."""
     model, documents = toy_with_rival(), toy_documents([5, 3, 4, 1] * 8)
-    fit_reader(model, documents, 3)
-    alone = kept(model)
-    parts: list[list[Tensor]] = []
-    for process in range(2):
-        sums: list[Tensor] = []
+    sums: list[list[Tensor]] = []
+    for process, processes in ((0, 1), (0, 2), (1, 2)):
+        own: list[Tensor] = []
 
-        def keep(some: Tensor, sums: list[Tensor] = sums) -> Tensor:
-            sums.append(some.clone())
+        def keep(some: Tensor, own: list[Tensor] = own) -> Tensor:
+            own.append(some.clone())
             return some
 
-        fit_reader(model, documents, 3, process, 2, keep)
-        parts.append(sums)
-    assert all(bool(some.any()) for sums in parts for some in sums)
+        fit_reader(model, documents, 3, process, processes, keep)
+        sums.append(own)
+        if processes == 1:
+            alone = kept(model)
+    for whole, first, second in zip(*sums, strict=True):
+        assert bool(first.any())
+        assert bool(second.any())
+        torch.testing.assert_close(first + second, whole)
     for process in range(2):
-        others = iter(parts[1 - process])
+        others = iter(sums[2 - process])
 
         def together(some: Tensor, others: Iterator[Tensor] = others) -> Tensor:
             return some + next(others)

@@ -78,9 +78,7 @@ def test_the_action_alone_tells_about_seven_in_ten() -> None:
 @pytest.mark.journey
 def test_the_default_run_finds_the_hidden_stages(tmp_path: Path) -> None:
     api.tickets(tmp_path / "tickets.jsonl", progress=False)
-    corpus = api.prepare(
-        tmp_path / "tickets.jsonl", tmp_path / "corpus", keep_frameless=True, events=9, progress=False
-    )
+    corpus = api.prepare(tmp_path / "tickets.jsonl", tmp_path / "corpus", events=9, progress=False)
     run = api.train(corpus, tmp_path / "run", progress=False)
     inferred = api.infer(run.folder, tmp_path / "tickets.jsonl")
     assert right([[event.frame for event in document.events] for document in inferred]) >= 0.95
