@@ -68,21 +68,30 @@ def test_what_the_paper_prints_twice_is_the_same() -> None:
 def test_a_run_finds_its_counterpart(
     settings: dict[str, str | float], figure: str, data: str, split: str, table: str, mean: float
 ) -> None:
-    found = published_figures().counterpart(TrainSettings(**settings), figure, split, data)  # type: ignore[arg-type]
+    found = published_figures().counterpart(
+        TrainSettings(**{"model": "ssdvae", **settings}), figure, split, data
+    )  # type: ignore[arg-type]
     assert found is not None
     assert (found.table, found.mean) == (table, mean)
 
 
 def test_what_the_paper_does_not_have_has_no_counterpart() -> None:
     counterpart = published_figures().counterpart
-    assert counterpart(TrainSettings(observe=0.85), "ppl_with_separators", "valid") is None
-    assert counterpart(TrainSettings(observe=0.9), "ppl_bound", "valid") is None
+    assert counterpart(TrainSettings(model="ssdvae", observe=0.85), "ppl_with_separators", "valid") is None
+    assert counterpart(TrainSettings(model="ssdvae", observe=0.9), "ppl_bound", "valid") is None
     # That of the paper has no vector; SSDVAE may have had one.
-    for vector in ("document_vector", "past_vector"):
+    for vector in ("document_vector", "context_vector"):
         rnnlm = TrainSettings.of({"model": "rnnlm", vector: 20})
         assert counterpart(rnnlm, "ppl_with_separators", "valid") is None
+    code = TrainSettings(model="ssdvae", observe=0.9, variant="code")
+    assert counterpart(code, "ppl_with_separators", "valid") is not None
+    exact = TrainSettings(observe=0.9)
+    assert exact.model == "ssdvae-exact"
+    for figure in ("ppl_with_separators", "cloze_nll", "frame_accuracy"):
+        assert counterpart(exact, figure, "valid") is None
     assert (
-        counterpart(TrainSettings(observe=0.9, document_vector=20), "ppl_with_separators", "valid")
-        is not None
+        counterpart(
+            TrainSettings(model="ssdvae", observe=0.9, attention="concatenation"), "cloze_nll", "valid"
+        )
+        is None
     )
-    assert counterpart(TrainSettings(observe=0.9, attention="concatenation"), "cloze_nll", "valid") is None

@@ -342,7 +342,7 @@ def test_python_takes_the_settings_of_the_flags(
     words = ["reproduce", "attention", "--data", str(corpus), "--out", str(tmp_path / "b"), "--hidden=9"]
     with pytest.raises(AttributeError):  # there is no result to print
         main([*words, "--config", str(tmp_path / "c.yaml")])
-    papers = {"recipe": "paper", "preset": "small", "observe": 0.5, "hidden": 9, "decay": True}
+    papers = {"model": "ssdvae", "preset": "small", "observe": 0.5, "hidden": 9, "decay": True}
     assert asked[0] == asked[1] == TrainSettings.chosen(papers)
     with pytest.raises(UserError, match="no setting 'observed'"):
         api.reproduce("attention", corpus, tmp_path / "c", observed="1")
