@@ -12,13 +12,13 @@ from torch import Tensor
 
 from ssdvae.answers.fill import fill_documents, missing_slots
 from ssdvae.answers.generate import generate
+from ssdvae.answers.inputs import to_batch
 from ssdvae.answers.next_events import next_events
 from ssdvae.answers.score import kind_of
 from ssdvae.config import GenerateSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import HOLE, Document, Event
 from ssdvae.models.base import LanguageModel
-from ssdvae.models.inputs import to_batch
 from tests.toys import WORDS, named_documents, noise, toy_documents, toy_exact, toy_language_model, toy_model
 
 WHOLE = Event(HOLE)

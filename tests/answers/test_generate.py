@@ -14,6 +14,7 @@ import torch
 from ssdvae.answers.decoding import nucleus
 from ssdvae.answers.generate import Script, generate
 from ssdvae.answers.infer import infer_documents
+from ssdvae.answers.inputs import to_batch
 from ssdvae.config import GenerateSettings
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.events import MISSING, SLOTS, Document, Event
@@ -21,7 +22,6 @@ from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
 from ssdvae.models.base import LanguageModel, LatentQuery, Model, most_likely
-from ssdvae.models.inputs import to_batch
 from tests.answers.test_decoding import fits
 from tests.toys import FRAMES, WORDS, noise, toy_exact, toy_language_model, toy_model, toy_ssdvae
 

@@ -16,6 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ssdvae.answers.infer import LOOKED_AT, InferredDocument, infer_documents
+from ssdvae.answers.inputs import to_batch
 from ssdvae.answers.unknown import unknown_words
 from ssdvae.data.batches import Batch, collate
 from ssdvae.data.events import Document, Event, Origin, document_from_record, event_from_text
@@ -24,7 +25,6 @@ from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.errors import DataError, Malformed, UserError
 from ssdvae.models import MODELS
 from ssdvae.models.base import FramePosterior, as_frame_model
-from ssdvae.models.inputs import to_batch
 from tests.toys import named_documents, toy_documents, toy_exact, toy_model, toy_ssdvae
 
 LENGTHS = [3, 1, 0, 4, 60, 2, 0, 7]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from ssdvae.answers.inputs import to_batch
 from ssdvae.answers.next_events import NextEvent, head_log_probs, next_events
 from ssdvae.answers.score import nats
 from ssdvae.answers.search import Ahead, search
@@ -16,7 +17,6 @@ from ssdvae.data.batches import Batch
 from ssdvae.data.events import Document
 from ssdvae.errors import UserError
 from ssdvae.models.base import LanguageModel, LatentQuery, Model, as_frame_model
-from ssdvae.models.inputs import to_batch
 from tests.answers.asked import ASKED, some_documents
 from tests.models.test_base import variant_id
 from tests.toys import (

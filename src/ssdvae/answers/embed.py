@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssdvae.answers.table import Row, slot_columns
+from ssdvae.answers.vectors import embed_documents as vectors_of
+from ssdvae.answers.vectors import encode
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
 from ssdvae.models.base import Model
-from ssdvae.models.vectors import embed_documents as vectors_of
-from ssdvae.models.vectors import encode
 
 Array = NDArray[np.float32]
 

@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from ssdvae.answers.inputs import to_batch
 from ssdvae.answers.ranked import Ranked, ranked
 from ssdvae.answers.score import Kind, kind_of
 from ssdvae.answers.search import Ahead, search
@@ -25,7 +26,6 @@ from ssdvae.answers.table import Row, slot_columns
 from ssdvae.data.batches import Batch, in_order
 from ssdvae.data.events import HOLE, SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.models.base import LanguageModel, LatentQuery, Model, as_frame_model, as_language_model
-from ssdvae.models.inputs import to_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,8 @@ def _fill(
 ) -> tuple[Hole, Event]:
     start = to_batch(model, [Document("", tuple(before))])
     fixed = to_batch(model, [Document("", (event,))]).tokens[:, 0]
-    fixed[:, list(wanted)] = -1
+    for slot in wanted:
+        fixed[:, slot] = -1
     found = search(model, Ahead.after(model, start), fixed, beam)
     possible = torch.isfinite(found.log_p[0])
     candidates, log_p = found.tokens[0, possible], found.log_p[0, possible]

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ssdvae.answers.decoding import Choose, forbidden, sampling, searching
 from ssdvae.answers.infer import infer_documents
+from ssdvae.answers.inputs import to_batch
 from ssdvae.config import GenerateSettings
 from ssdvae.data.batches import Batch, Noise, generator, in_order
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
@@ -31,7 +32,6 @@ from ssdvae.models.base import (
     most_likely,
     refuse_nan,
 )
-from ssdvae.models.inputs import to_batch
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ssdvae.answers.beliefs import infer_frames
+from ssdvae.answers.inputs import groups, to_batch
 from ssdvae.answers.ranked import Ranked, ranked_everywhere
 from ssdvae.answers.table import Row, slot_columns
 from ssdvae.answers.unknown import count_unknown
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.models.base import FramePosterior, Model
-from ssdvae.models.inputs import groups, to_batch
 
 log = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from ssdvae.answers.inputs import groups, to_batch
 from ssdvae.answers.ranked import Candidate, Ranked, ranked
 from ssdvae.answers.search import Ahead, Found, documents_at_once, search
 from ssdvae.answers.table import Row, slot_columns
@@ -18,7 +19,6 @@ from ssdvae.data.batches import Batch
 from ssdvae.data.events import MISSING, SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.errors import UserError
 from ssdvae.models.base import FrameModel, LanguageModel, Model, as_frame_model, as_language_model
-from ssdvae.models.inputs import groups, to_batch
 
 FRAME = "frame"
 """What a frame that is given is called, among the slots."""

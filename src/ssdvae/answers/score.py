@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ssdvae.answers.infer import as_given
+from ssdvae.answers.inputs import groups, to_batch
 from ssdvae.answers.ranked import Ranked, ranked_everywhere
 from ssdvae.answers.search import Ahead
 from ssdvae.answers.table import Row, slot_columns
@@ -25,7 +26,6 @@ from ssdvae.data.batches import Batch, Noise, collate, within_bounds
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Document, Event, Slots
 from ssdvae.models.base import LanguageModel, Model, as_frame_model, as_language_model, refuse_nan
-from ssdvae.models.inputs import groups, to_batch
 from ssdvae.models.typical import Typical, percentile
 from ssdvae.progress import Advance, no_advance
 

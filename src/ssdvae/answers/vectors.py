@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from ssdvae.answers.inputs import groups, to_batch
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import Document, Event, Slots, to_document, to_event
 from ssdvae.errors import Malformed, UserError
 from ssdvae.models.base import LanguageModel, Model
-from ssdvae.models.inputs import groups, to_batch
 
 SUM, STATE = 0.3, 0.2
 """λ and μ: how much the parts beside the product weigh."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ssdvae.api.asking import (
         embed,
+        encode,
         fill,
         next_events,
         score,
@@ -78,6 +79,7 @@ WHERE = {
         "unusual",
         "fill",
         "embed",
+        "encode",
         "similar",
         "write_answers",
         "to_dataframe",
@@ -105,6 +107,7 @@ __all__ = [
     "demo",
     "draw",
     "embed",
+    "encode",
     "evaluate",
     "explain",
     "explore",

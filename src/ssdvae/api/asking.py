@@ -7,11 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ssdvae.answers import embed as embedding
 from ssdvae.answers import fill as filling
 from ssdvae.answers import next_events as foreseeing
 from ssdvae.answers import score as scoring
-from ssdvae.answers import table
+from ssdvae.answers import table, vectors
 from ssdvae.answers.unusual import Unusual, most_unusual
 from ssdvae.answers.usual import keep_typical
 from ssdvae.api.answers import Answers, write_one_by_one
@@ -146,11 +149,25 @@ def embed(
 
     >>> next(ssdvae.embed("runs/first", "events.jsonl")).vector
 
-    ``model.encode(events)`` has vectors of single events, or of documents, in one array.
+    ``encode`` gives the vectors of single events, or of documents, in one array.
     """
     asked = EmbedSettings.exactly(settings).values()
     how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress}
     return Answers(run, documents, embedding.embed, asked, "embedding", **how)
+
+
+@with_settings(EmbedSettings)
+def encode(run: Model | AnyPath | None, inputs: Any, **settings: Any) -> NDArray[np.float32]:
+    """Return vectors of events, each by itself, or of documents, in the order of the inputs.
+
+    >>> ssdvae.encode("wiki-en", ["arrested police suspect", "detained officer man"])  # 2 vectors
+    >>> ssdvae.encode("wiki-en", [["arrested police suspect", "jailed court man"]])  # 1, of a document
+
+    An event is a text, a mapping or an `Event`; a document is a `Document`, a mapping with ``events``, or a
+    list of events. A single one has a single vector.
+    """
+    asked = EmbedSettings.exactly(settings)
+    return vectors.encode(as_model(run), inputs, asked.batch, asked.normalize)
 
 
 @with_settings(SimilarSettings)

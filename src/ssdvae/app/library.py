@@ -12,6 +12,7 @@ import numpy as np
 
 from ssdvae.analysis.explain import Explanation, explain
 from ssdvae.answers.infer import InferredDocument, infer_documents
+from ssdvae.answers.inputs import to_numbers
 from ssdvae.config import ExploreSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document
@@ -19,7 +20,6 @@ from ssdvae.data.named import to_documents
 from ssdvae.data.readers import read_documents
 from ssdvae.errors import UserError
 from ssdvae.models.base import Model, as_frame_model
-from ssdvae.models.inputs import to_numbers
 
 
 @dataclass(frozen=True)

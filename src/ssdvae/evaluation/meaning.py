@@ -57,13 +57,13 @@ def doubts(scores: Mapping[str, Any], frames: int) -> Iterator[str]:
         yield (
             f"the frames carry next to nothing: {information:.2g} nats of information about their events, "
             f"where {math.log(frames):.1f} are possible\n"
-            "do not read anything into them; observe more frames (--observe), or train ssdvae-exact, the "
-            "default model"
+            "do not read anything into them; label more events, observe more of the labels (--observe), or "
+            "give ssdvae-exact a --lexicon"
         )
     accuracy, by_head = scores.get("frame_accuracy"), scores.get("frame_commonest")
     if accuracy is not None and by_head is not None and accuracy <= by_head:
         yield (
             f"the inferred frames are no better than the commonest known frame of the head: {accuracy:.1%} "
             f"are right, by counting {by_head:.1%}\n"
-            "train longer, or ssdvae-exact, the default model"
+            "train longer, or label more events"
         )

@@ -17,12 +17,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -241,20 +239,6 @@ class Model(nn.Module, SavedModel):
     def start_from(self, weights: Mapping[str, Tensor]) -> None:
         """Load the published weights of another model, to fine-tune them."""
         self.load_state_dict(weights)
-
-    def encode(self, inputs: Any, *, normalize: bool = True, batch: int = 200) -> NDArray[np.float32]:
-        """Return vectors of events, each by itself, or of documents, in the order of the inputs.
-
-        >>> model.encode(["arrested police suspect", "detained officer man"])  # 2 vectors
-        >>> model.encode([["arrested police suspect", "jailed court man"]])  # 1 vector of a document
-
-        An event is a text, a mapping or an `Event`; a document is a `Document`, a mapping with ``events``, or
-        a list of events. A single one has a single vector. With ``normalize`` all have length 1, so that
-        their product is the cosine.
-        """
-        from ssdvae.models.vectors import encode  # which needs this module first
-
-        return encode(self, inputs, batch, normalize)
 
     def on_fastest_device(self) -> Model:
         return self.to(fastest_device())
