@@ -12,8 +12,10 @@ from ssdvae.checking import check
 from ssdvae.cli.main import main
 from ssdvae.config import PrepareSettings, TrainSettings
 from ssdvae.data.corpus import Corpus
+from ssdvae.data.events import MISSING
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
+from ssdvae.data.vocabulary import UNKNOWN, Vocabulary
 from ssdvae.errors import UserError
 from ssdvae.models import MODELS
 from ssdvae.runs import Run
@@ -84,19 +86,27 @@ def test_what_is_neither_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_the_estimate_is_never_more_than_the_truth(name: str, made: tuple[Corpus, Run]) -> None:
     corpus, _ = made
+    large = Vocabulary([MISSING, UNKNOWN, *map(str, range(5_000))], [1] * 5_002)
     for more in ({}, {"hidden": 32}, {"layers": 3}):
         settings = TrainSettings.of({"model": name, **SMALL, **more})
-        model = new_model(settings, corpus.vocabulary, corpus.frames, None)
-        truth = sum(parameter.numel() for parameter in model.parameters())
-        least = parameters_at_least(settings, len(corpus.vocabulary), len(corpus.frames))
-        assert truth / 20 < least <= truth  # the same order, whatever the model
+        for vocabulary in (corpus.vocabulary, large):
+            model = new_model(settings, vocabulary, corpus.frames, None)
+            truth = sum(parameter.numel() for parameter in model.parameters())
+            least = parameters_at_least(settings, len(vocabulary), len(corpus.frames))
+            assert truth / 20 < least <= truth  # the same order, whatever the model
 
 
 @pytest.mark.parametrize(
-    "more", [{"hidden": 10**8}, {"embedding": 10**10}, {"batch": 10**9, "hidden": 10**6}, {"samples": 10**9}]
+    "more",
+    [
+        {"hidden": 10**8},
+        {"embedding": 10**10},
+        {"batch": 10**9, "hidden": 10**6},
+        {"model": "ssdvae", "samples": 10**9},
+    ],
 )
 def test_what_cannot_be_meant_is_refused_with_the_estimate(
-    more: dict[str, int], made: tuple[Corpus, Run], tmp_path: Path
+    more: dict[str, object], made: tuple[Corpus, Run], tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match=r"parameters takes .* of memory|--samples: found"):
         train(made[0], tmp_path / "run", TrainSettings.of({**SMALL, **more}))
@@ -120,7 +130,7 @@ def test_the_limit_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
         ["train", "CORPUS", "--out", "OUT", "--seed", str(10**30)],
         ["train", "CORPUS", "--out", "OUT", "--layers", "100000"],
         ["train", "CORPUS", "--out", "OUT", "--model", "haqae", "--latents", "2147483648"],
-        ["train", "CORPUS", "--out", "OUT", "--prior", "framenet", "--relations", "LOOP"],
+        ["train", "CORPUS", "--out", "OUT", "--lexicon", "LOOP"],
         ["prepare", "LATIN", "--out", "OUT", "--events", "1000000000"],
         ["scores", "LOOP"],
         ["report", "LOOP", "--out", "OUT"],

@@ -11,13 +11,16 @@ from ssdvae.cli.main import main
 from ssdvae.runs import Run
 from tests.system.mistakes import assert_is_a_message
 
-TINY = ["--recipe=paper", "--hidden=8", "--embedding=8", "--layers=1", "--epochs=1", "--batch=50"]
+TINY = ["--hidden=8", "--embedding=8", "--layers=1", "--epochs=1", "--batch=50"]
 MODELS = {
     "latent": ["--model=ssdvae", "--observe=0.5"],
     "vector": ["--model=rnnlm", "--document-vector=4"],
+    "code": ["--model=ssdvae", "--variant=code", "--observe=0.5"],
     "plain": ["--model=rnnlm"],
+    "exact": ["--model=ssdvae-exact"],
 }
-MARKED = {"latent", "vector"}
+VECTORS = {"vector", "code"}
+MARKED = {"latent", *VECTORS}
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +61,9 @@ def test_in_training(
 
 def test_on_the_card(folder: Path, name: str) -> None:
     card = (folder / name / "README.md").read_text(encoding="utf-8")
-    assert re.search(r"\| ppl \| [\d.]+ \|" if name == "plain" else r"\| ppl \| [\d.]+ † \|", card)
+    assert re.search(r"\| ppl \| [\d.]+ † \|" if name in MARKED else r"\| ppl \| [\d.]+ \|", card)
     assert ("† It conditions on latent variables" in card) == (name == "latent")
-    assert ("† Its document vector has read" in card) == (name == "vector")
+    assert ("† Its document vector has read" in card) == (name in VECTORS)
     assert ("†" in card) == (name in MARKED)
 
 
@@ -68,7 +71,7 @@ def test_when_evaluated(folder: Path, name: str, capsys: pytest.CaptureFixture[s
     shown = said(capsys, "evaluate", folder / name, "--tasks=perplexity", "--bound-samples=2")
     assert bool(re.search(r"^ppl +[\d.]+ †", shown, re.MULTILINE)) == (name in MARKED)
     assert ("compare models by ppl_bound" in shown) == (name == "latent")
-    assert ("this compares with no other model" in shown) == (name == "vector")
+    assert ("this compares with no other model" in shown) == (name in VECTORS)
 
 
 def test_on_the_page(folder: Path, tmp_path: Path, name: str) -> None:
@@ -80,17 +83,20 @@ def test_on_the_page(folder: Path, tmp_path: Path, name: str) -> None:
     assert {bool(mark) for mark in places} == {name in MARKED}
 
 
-@pytest.mark.parametrize("part", ["document-vector"])
-def test_when_parts_are_swapped(folder: Path, part: str, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = said(capsys, "explain", folder / "vector", "--swap", part)
+@pytest.mark.parametrize(("name", "part"), [("vector", "document-vector"), ("code", "document-vector")])
+def test_when_parts_are_swapped(
+    folder: Path, name: str, part: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = said(capsys, "explain", folder / name, "--swap", part)
     assert len(re.findall(r"[\d.]+ †", shown)) == 3  # as it is, the mean, another's
 
 
 def test_a_vector_may_not_read_the_options_and_that_is_said_before_any_work(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    evaluate = ["evaluate", str(folder / "vector"), "--cloze-frames=read"]
-    assert_is_a_message(evaluate, "--cloze-frames read", folder / "vector", capsys)
+    for name in VECTORS:
+        evaluate = ["evaluate", str(folder / name), "--cloze-frames=read"]
+        assert_is_a_message(evaluate, "--cloze-frames read", folder / name, capsys)
     words = [
         "reproduce",
         "cloze",

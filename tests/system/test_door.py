@@ -100,9 +100,8 @@ def test_the_signature_is_made_of_the_settings() -> None:
     }
     for name, kind in groups.items():
         takes, document = parameters(name), getattr(api, name).__doc__
-        # The settings of `train` have the defaults of its recipe and size.
-        chosen = config.TRAIN_DEFAULTS if name == "train" else {}
-        for setting, definition in definitions(kind, chosen).items():
+        # The settings of `train` have the defaults of the default model.
+        for setting, definition in definitions(kind, {}).items():
             assert takes[setting].kind is inspect.Parameter.KEYWORD_ONLY
             assert (takes[setting].default, takes[setting].annotation) == (
                 definition.default,

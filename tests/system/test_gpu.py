@@ -5,7 +5,6 @@ How that is done, and what it cannot see, is said in ``tests.fake_cuda``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,8 +20,7 @@ from ssdvae import api
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import write_jsonl
-from ssdvae.models.base import fastest_device
-from ssdvae.models.inputs import to_batch
+from ssdvae.models.base import LanguageModel, as_frame_model, fastest_device
 from ssdvae.storyworld.world import World
 from tests.fake_cuda import CUDA, WrongDevice, fake_cuda
 from tests.models.test_base import VARIANTS, variant_id
@@ -31,10 +29,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuD
 
 SMALL: dict[str, Any] = {"embedding": 6, "hidden": 8, "layers": 1, "batch": 10, "epochs": 1}
 OF_ITS_OWN: dict[str, dict[str, Any]] = {
-    "ssdvae": {"foresight": 0.5},
     "rnnlm": {"sampled_words": 20},
     "haqae": {"latents": 3, "codes": 4, "code_width": 5},
-    "planner": {"contrast": 1.0, "contrast_group": 3},
 }
 
 
@@ -67,28 +63,38 @@ def everything(corpus: Corpus, folder: Path, variant: dict[str, Any]) -> dict[st
     """Train a model, read its last checkpoint, measure the model and ask it: all the figures."""
     variant = dict(variant)
     name = variant.pop("name")
-    if variant.get("prior") == "framenet":
-        one, other = corpus.frames.names[:2]
-        variant["relations"] = folder.with_suffix(".json")
-        variant["relations"].write_text(json.dumps([{"relation": "Precedes", "sub": one, "sup": other}]))
     api.train(corpus, folder, model=name, **SMALL, **OF_ITS_OWN.get(name, {}), **variant)
     api.resume(folder)
     figures = api.evaluate(folder, split="test", bound_samples=2, cloze_seeds=2)
     model = api.load(folder).on_fastest_device()
     assert model.device == fastest_device()
     seed = Event("arrested", "police", "suspect")
-    if model.decoder is not None:
+    document = Document("seed", (seed,))
+    framed = as_frame_model(model)
+    if isinstance(model, LanguageModel):
         for method in ("sample", "beam"):
             for seeds in ([seed], []):
                 scripts = api.generate(model, seeds, method=method, scripts=2, events=2, beam=2)
                 figures[f"{method} {len(seeds)}"] = sum(script.log_prob for script in scripts)
-        if model.has_bound:  # a document vector would read the options
+        frame, word = corpus.frames.names[0], corpus.vocabulary.names[3]
+        told: list[dict[str, str]] = [{}, {"obj": word}, {"frame": frame}, {"frame": frame, "verb": word}]
+        for number, given in enumerate(told):
+            if "frame" in given and framed is None:
+                continue
+            (following,) = api.next_events(model, [document], given=given, beam=3, top=2)
+            figures[f"next {number}"] = sum(event.probability for event in following.events)
+            figures[f"next {number}, given"] = following.given_probability
+        (scored,) = api.score(model, [document])
+        figures["scored"] = scored.nats
+        (filled,) = api.fill(model, [Document("holed", (seed, Event("?", "police")))], beam=3)
+        figures["filled"] = filled.holes[0].fillings[0].probability
+        figures["embedded"] = float(next(api.embed(model, [document])).vector[0])
+        if model.has_elbo:  # a document vector would read the options
             options = api.evaluate(folder, split="test", tasks="cloze", cloze_frames="read", cloze_seeds=2)
             figures |= {f"{figure}, frames read": value for figure, value in options.items()}
-    beliefs = model.infer(to_batch(model, [Document("seed", (seed,))]))
-    if beliefs is not None and beliefs.frames:
-        (document,) = api.infer(model, [Document("seed", (seed,))])
-        figures["inferred"] = document.events[0].probability
+    if framed is not None:
+        (inferred,) = api.infer(model, [document])
+        figures["inferred"] = inferred.events[0].probability
         explained = api.explain(folder, split="test", min_count=0.0)
         figures["transitions"] = float(explained.transitions.counts.sum())
         if explained.clusters is not None:

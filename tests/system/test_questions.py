@@ -29,8 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         corpus = ssdvae.prepare(
             folder / "events.jsonl", folder / "corpus", preset="tiny", valid_share=0.2, jobs=1
         )
-        ssdvae.train(corpus, folder / "planner", model="planner", **TINY)
-        ssdvae.train(corpus, folder / "ssdvae", **TINY)
+        for model in ("ssdvae-exact", "ssdvae"):
+            ssdvae.train(corpus, folder / model, model=model, **TINY)
 
     return made_once(tmp_path_factory, "questions", make)
 
@@ -45,28 +45,28 @@ def records(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("model", ["planner", "ssdvae"])
+@pytest.mark.parametrize("model", ["ssdvae-exact", "ssdvae"])
 def test_next(model: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["next", "arrested police suspect in", "--run", folder / model, "--top", "2", "--samples", "2"]
+    words = ["next", "arrested police suspect in", "--run", folder / model, "--top", "2"]
     (record,) = records(answer(capsys, *words, "--json"))
-    assert record["exact"] == (model == "planner")
+    assert record["exact"] == (model == "ssdvae-exact")
     assert {len(record[name]) for name in ("frames", "heads", "events")} == {2}
     (told,) = records(answer(capsys, *words, "--json", "--given", "frame=Arrest", "subj=police"))
     assert {event["subj"] for event in told["events"]} == {"police"}
     shown = answer(capsys, *words)
     assert record["frames"][0]["frame"] in shown
-    assert ("exact" if model == "planner" else "estimated") in shown
+    assert ("exact" if model == "ssdvae-exact" else "estimate") in shown
 
 
 def test_score(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Percentiles are there from the first use on, and go where the model goes."""
-    words = ["score", folder / "events.jsonl", "--run", folder / "planner"]
+    words = ["score", folder / "events.jsonl", "--run", folder / "ssdvae-exact"]
     found = records(answer(capsys, *words, "--json"))
-    assert (folder / "planner" / TYPICAL).is_file()
+    assert (folder / "ssdvae-exact" / TYPICAL).is_file()
     for document in found:
         assert document["nats"] == pytest.approx(sum(e["nats"] for e in document["events"]), abs=1e-4)
         assert all(0 <= event["percentile"] <= 100 for event in document["events"])
-    model = ssdvae.load(folder / "planner")
+    model = ssdvae.load(folder / "ssdvae-exact")
     model.save_pretrained(tmp_path / "elsewhere")
     again = ssdvae.score(tmp_path / "elsewhere", folder / "events.jsonl")
     assert [d.percentile for d in again] == pytest.approx([d["percentile"] for d in found], abs=0.01)
@@ -80,7 +80,7 @@ def test_score(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_evaluate_keeps_what_is_usual(folder: Path, tmp_path: Path) -> None:
     """Where it measures the words of the validation split: a model elsewhere then has percentiles."""
-    for name in ("planner", "ssdvae"):
+    for name in ("ssdvae-exact", "ssdvae"):
         run = shutil.copytree(folder / name, tmp_path / name)
         (run / TYPICAL).unlink(missing_ok=True)
         ssdvae.evaluate(run, tasks="order", split="valid", progress=False)
@@ -99,7 +99,7 @@ def test_evaluate_keeps_what_is_usual(folder: Path, tmp_path: Path) -> None:
 def test_fill(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--run", folder / "planner", "--top", "2", "--beam", "5"]
+    words = ["--run", folder / "ssdvae-exact", "--top", "2", "--beam", "5"]
     holed = {
         "id": "a",
         "events": [{"verb": "arrested", "subj": "police"}, None, {"verb": "left", "subj": "?"}],
@@ -107,19 +107,19 @@ def test_fill(
     (tmp_path / "holed.jsonl").write_text(json.dumps(holed) + "\n")
     (record,) = records(answer(capsys, "fill", tmp_path / "holed.jsonl", *words, "--json"))
     assert [hole["event"] for hole in record["holes"]] == [2, 3]
-    (same,) = ssdvae.fill(folder / "planner", holed, top=2, beam=5)
+    (same,) = ssdvae.fill(folder / "ssdvae-exact", holed, top=2, beam=5)
     assert json.loads(json.dumps(same.to_record())) == record
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"arrested police\n?\nleft ?\n")))
     assert "by both sides" in answer(capsys, "fill", *words)
     with pytest.raises(ssdvae.UserError, match="expected an event"):
-        list(ssdvae.infer(folder / "planner", tmp_path / "holed.jsonl"))
+        list(ssdvae.infer(folder / "ssdvae-exact", tmp_path / "holed.jsonl"))
 
 
 def test_embed_and_similar(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = ["--run", folder / "planner"]
+    run = ["--run", folder / "ssdvae-exact"]
     answer(capsys, "embed", folder / "events.jsonl", *run, "--out", tmp_path / "v.parquet")
     table = pq.read_table(tmp_path / "v.parquet").to_pylist()
-    first = next(ssdvae.embed(folder / "planner", folder / "events.jsonl"))
+    first = next(ssdvae.embed(folder / "ssdvae-exact", folder / "events.jsonl"))
     assert np.allclose(table[0]["vector"], first.vector, atol=1e-6)
     assert np.allclose(table[1]["vector"], first.events[0], atol=1e-6)
     event = str(first.document.events[0])
@@ -137,7 +137,7 @@ def test_a_file_without_documents_is_told(
     command: str, form: list[str], folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty.jsonl").touch()
-    run = str(folder / "planner")
+    run = str(folder / "ssdvae-exact")
     assert main([command, str(tmp_path / "empty.jsonl"), "--run", run, *form]) == 0
     said = capsys.readouterr()
     assert (said.out.strip(), said.err.strip()) == ("", "there was no document to read")
@@ -146,7 +146,7 @@ def test_a_file_without_documents_is_told(
 def test_answers_as_tables(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A DataFrame, a Parquet file, a CSV file and JSON lines say the same."""
     pandas = pytest.importorskip("pandas")
-    scored = list(ssdvae.score(folder / "planner", folder / "events.jsonl"))
+    scored = list(ssdvae.score(folder / "ssdvae-exact", folder / "events.jsonl"))
     table = ssdvae.to_dataframe(scored)
     assert len(table) == sum(len(document.events) for document in scored)
     assert ssdvae.write_answers(scored, tmp_path / "s.parquet") == len(scored)
@@ -160,14 +160,16 @@ def test_answers_as_tables(folder: Path, tmp_path: Path, monkeypatch: pytest.Mon
     lines = records((tmp_path / "s.jsonl").read_text())
     assert [d["nats"] for d in lines] == pytest.approx([d.nats for d in scored], abs=1e-5)
     with pytest.raises(ssdvae.UserError, match="vectors do not fit"):
-        ssdvae.write_answers(ssdvae.embed(folder / "planner", folder / "events.jsonl"), tmp_path / "v.csv")
+        ssdvae.write_answers(
+            ssdvae.embed(folder / "ssdvae-exact", folder / "events.jsonl"), tmp_path / "v.csv"
+        )
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(ssdvae.UserError, match="pip install pandas"):
         ssdvae.to_dataframe(scored)
 
 
 def test_the_next_event_is_measured_beside_what_counting_gets(folder: Path) -> None:
-    for model in ("planner", "ssdvae"):
+    for model in ("ssdvae-exact", "ssdvae"):
         scores = ssdvae.evaluate(folder / model, tasks="next", bound_samples=2)
         for kind in ("head", "frame"):
             assert scores[f"next_{kind}_1"] <= scores[f"next_{kind}_5"] <= scores[f"next_{kind}_10"] <= 1

@@ -47,13 +47,11 @@ def test_a_corpus_without_labels_keeps_all_events(unlabelled: Corpus) -> None:
     train = unlabelled.manifest["splits"]["train"]
     assert train["dropped_events"] == 0
     assert train["events"] == train["frameless_events"] > 0
-    assert Corpus(unlabelled.folder).manifest["settings"]["keep_frameless"]
 
 
-@pytest.mark.parametrize("model", ["ssdvae", "planner"])
-def test_frames_are_found_without_a_label(model: str, unlabelled: Corpus, tmp_path: Path) -> None:
+def test_frames_are_found_without_a_label(unlabelled: Corpus, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    ssdvae.train(unlabelled, run, model=model, unnamed_frames=14, epochs=6, learning_rate=5e-3, **SIZES)
+    ssdvae.train(unlabelled, run, unnamed_frames=14, epochs=6, learning_rate=5e-3, **SIZES)
     loaded = ssdvae.load(run)
     assert len(loaded.frames) == 14
     assert all(name.startswith("~") for name in loaded.frames.names)
@@ -74,11 +72,48 @@ def test_models_without_frames_need_no_labels(model: str, unlabelled: Corpus, tm
     assert ssdvae.evaluate(tmp_path / "run", progress=False, cloze_seeds=2)["ppl"] > 1
 
 
-@pytest.mark.parametrize("model", ["ssdvae", "planner", "rnnlm-classifier"])
-def test_without_labels_and_unnamed_frames_there_is_nothing_to_learn(
+def test_the_default_model_needs_no_labels(unlabelled: Corpus, tmp_path: Path) -> None:
+    """It has a single component, answers what needs no frames, and says of the rest that it has none."""
+    run, log = tmp_path / "run", unlabelled.folder.parent / "log.jsonl"
+    ssdvae.train(unlabelled, run, epochs=2, **SIZES)
+    assert len(ssdvae.load(run).frames) == 0
+    scores = ssdvae.evaluate(run, progress=False, cloze_seeds=2)
+    assert 1 < scores["ppl"] < len(unlabelled.vocabulary)
+    assert "ppl_conditions_on_targets" not in scores or not scores["ppl_conditions_on_targets"]
+    assert not [name for name in scores if name.startswith("frame_") and scores[name] is not None]
+    page = ssdvae.write_report(run, tmp_path / "page.html", progress=False).read_text()
+    assert "there are no frames to look at" in page
+    (answer,) = ssdvae.next_events(run, [["opened customer"]])
+    assert answer.exact
+    assert answer.events
+    assert not answer.frames
+    assert {document.kind for document in ssdvae.score(run, log, progress=False)} == {"exact"}
+    assert next(ssdvae.fill(run, [["opened customer", "?"]])).holes
+    assert next(ssdvae.embed(run, log)).vector.any()
+    assert ssdvae.generate(run, ["opened customer"], events=2, scripts=1)
+    for ask in (
+        lambda: list(ssdvae.infer(run, log, progress=False)),
+        lambda: ssdvae.explain(run, progress=False),
+    ):
+        with pytest.raises(UserError, match="there are no frames to look at"):
+            ask()
+
+
+def test_a_run_without_labels_goes_on_and_is_fine_tuned(unlabelled: Corpus, tmp_path: Path) -> None:
+    first = ssdvae.train(unlabelled, tmp_path / "first", epochs=1, **SIZES)
+    tuned = ssdvae.train(unlabelled, tmp_path / "tuned", epochs=1, init=first.folder, **SIZES)
+    assert tuned.metrics()[-1]["ppl"] < first.metrics()[-1]["ppl"]
+    assert ssdvae.resume(tuned.folder, progress=False).state().finished
+
+
+@pytest.mark.parametrize("model", ["ssdvae", "rnnlm-classifier", "rnnlm-role-classifier"])
+def test_a_model_that_must_observe_frames_refuses_a_corpus_without_any(
     model: str, unlabelled: Corpus, tmp_path: Path
 ) -> None:
-    with pytest.raises(UserError, match=r"--unnamed-frames(.|\n)*rnnlm, rnnlm-role, haqae"):
+    expected = (
+        rf"no event of .* has a frame, and {model} needs some\n.*ssdvae-exact, rnnlm, rnnlm-role, haqae"
+    )
+    with pytest.raises(UserError, match=expected):
         ssdvae.train(unlabelled, tmp_path / "run", model=model, epochs=1, **SIZES)
 
 
@@ -90,7 +125,7 @@ def test_unnamed_frames_are_for_what_labels_do_not_cover(tmp_path: Path) -> None
         Document(d.id, tuple(e if e.frame in covered else e.changed(frame=None) for e in d.events))
         for d in ticket_documents(TICKETS, known=1)
     ]
-    corpus = corpus_of(tmp_path, documents, keep_frameless=True)
+    corpus = corpus_of(tmp_path, documents)
     run = tmp_path / "run"
     ssdvae.train(
         corpus, run, unnamed_frames=len(stages) - len(covered), epochs=6, learning_rate=5e-3, **SIZES

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from ssdvae.answers import vectors
 from ssdvae.data.batches import Batch, in_order
 from ssdvae.data.events import Words
 from ssdvae.evaluation.choices import Reader
 from ssdvae.evaluation.options import Array
-from ssdvae.models import vectors
 from ssdvae.models.base import Model
 
 
