@@ -17,6 +17,7 @@ from ssdvae import api, config
 from ssdvae.api.signatures import with_settings
 from ssdvae.cli.main import COMMANDS, GROUPS, main, usage
 from ssdvae.config import Settings
+from ssdvae.config.paper import PRESCRIBED
 from ssdvae.config.training import definitions
 
 SOURCE = Path(ssdvae.__file__).parent
@@ -108,6 +109,13 @@ def test_the_signature_is_made_of_the_settings() -> None:
                 definition.type,
             )
             assert f"{setting}: {definition.help}" in document
+
+
+def test_reproduce_shows_what_the_paper_prescribes() -> None:
+    """Not what `train` does with the default model."""
+    takes = parameters("reproduce")
+    expected = {**PRESCRIBED, "hidden": 512, "embedding": 300, "layers": 2, "batch": 100}
+    assert {name: takes[name].default for name in expected} == expected
 
 
 def test_a_new_setting_is_a_new_argument() -> None:

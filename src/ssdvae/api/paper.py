@@ -15,7 +15,7 @@ from ssdvae.config import (
     ReproduceSettings,
     TrainSettings,
 )
-from ssdvae.config.paper import PRESCRIBED
+from ssdvae.config.paper import PRESCRIBED, REPRODUCE_DEFAULTS
 from ssdvae.config.settings import unknown_setting
 from ssdvae.progress import Progress, resolve
 
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from ssdvae.paper.reproduce import Reproduced
 
 
-@with_settings(ReproduceSettings, Some(TrainSettings, TRAINED_ALIKE), Some(EvaluateSettings, MEASURED_ALIKE))
+@with_settings(
+    ReproduceSettings,
+    Some(TrainSettings, TRAINED_ALIKE, REPRODUCE_DEFAULTS),
+    Some(EvaluateSettings, MEASURED_ALIKE),
+)
 def reproduce(
     what: str,
     data: Corpus | AnyPath,

@@ -26,7 +26,7 @@ class Some:
 
     kind: type[Settings]
     names: tuple[str, ...]
-    defaults: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def definitions(self) -> list[Setting]:
         table = definitions(self.kind, self.defaults)

@@ -47,9 +47,12 @@ def add_sized_settings(parser: Parser, kind: type[Settings], argv: Sequence[str]
     _add_flags(parser, kind, definitions(kind, given))
 
 
-def add_further_settings(parser: Parser, kind: type[Settings], names: Sequence[str]) -> None:
-    """Some settings of another command, whose defaults depend on what else is asked for."""
-    _add_flags(parser, kind, {name: kind.table()[name] for name in names}, defaults_known=False)
+def add_further_settings(
+    parser: Parser, kind: type[Settings], names: Sequence[str], given: Mapping[str, Any] = {}
+) -> None:
+    """Some settings of another command, whose defaults depend on what else is asked for or ``given``."""
+    table = definitions(kind, given)
+    _add_flags(parser, kind, {name: table[name] for name in names}, defaults_known=False)
 
 
 def given_settings(kind: type[Settings], args: Namespace) -> dict[str, Any]:

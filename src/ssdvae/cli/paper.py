@@ -20,6 +20,7 @@ from ssdvae.cli.console import say
 from ssdvae.cli.flags import add_further_settings, add_settings
 from ssdvae.cli.parser import Parser
 from ssdvae.config import MEASURED_ALIKE, TRAINED_ALIKE, EvaluateSettings, ReproduceSettings, TrainSettings
+from ssdvae.config.paper import REPRODUCE_DEFAULTS
 from ssdvae.progress import console
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def reproduce_flags(parser: Parser, argv: Sequence[str]) -> None:
     files.add_argument("--out", type=Path, required=True, help="folder for the runs, the tables and the page")
     add_settings(parser, ReproduceSettings)
     # Those that are not given are those of --scale, and the defaults.
-    add_further_settings(parser, TrainSettings, TRAINED_ALIKE)
+    add_further_settings(parser, TrainSettings, TRAINED_ALIKE, REPRODUCE_DEFAULTS)
     add_further_settings(parser, EvaluateSettings, MEASURED_ALIKE)
 
 

@@ -30,6 +30,9 @@ has."""
 PRESCRIBED = {"events": 5, "tied": False, "decay": False}
 """What the paper prescribes for all models, beside the size and what `--help` shows as defaults."""
 
+REPRODUCE_DEFAULTS = {"model": "ssdvae", **PRESCRIBED}
+"""What gives the settings of `train` the defaults that they have in `reproduce`."""
+
 Version = Literal["paper", "code"]
 """What SSDVAE is: the model of the paper's text, or that of the authors' code of its time."""
 
