@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 COMMANDS = [
     "scores A B",
     "scores A",
-    "evaluate A --bound-samples=1 --tasks=perplexity",
+    "evaluate A --bound-samples=1 --cloze-seeds=1",
     "explain A --rows=8 --min-count=0",
     "infer EVENTS --run A",
     "generate arrested --run A --scripts=2",
@@ -87,7 +87,7 @@ def test_the_demo_fits_eighty_columns(
         folder=Path("demo"),
         run=Run("demo/run"),
         page=Path("demo/report.html"),
-        scores={"guided": scores, "paper": scores, "best": scores},
+        scores={"ssdvae-exact": scores, "ssdvae": scores, "best": scores},
         curve=[9.0, 5.0, 4.0],
         documents=[(document, ["Judgment_communication", "Arriving"])],
         scripts=[(script, -123.4), (script, -math.inf)],

@@ -59,7 +59,7 @@ FRAME_PREDICTION = Task(
             "commonest of the head",
             share=True,
             compared=False,
-            note="what the commonest known frame of the head gets",
+            note="what the head's most frequent frame gets",
         ),
         Figure("frame_precision", "macro precision", "higher", share=True, paper="3"),
         Figure("frame_f1", "macro F1", "higher", share=True, paper="3"),

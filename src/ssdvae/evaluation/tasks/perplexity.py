@@ -40,7 +40,7 @@ PERPLEXITY = Task(
             "information, nats",
             digits=2,
             compared=False,
-            note="nats that a frame says of its event; at 0, nothing",
+            note="mutual information of event and frame, nats",
         ),
         Figure("latent_used", "values in use", digits=0, compared=False),
     ),
