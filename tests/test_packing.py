@@ -12,10 +12,11 @@ from safetensors.torch import load_file
 
 import ssdvae
 from ssdvae.cli.main import COMMANDS, main
-from ssdvae.config import TRAIN_DEFAULTS, EvaluateSettings, PrepareSettings, Settings, TrainSettings
+from ssdvae.config import EvaluateSettings, PrepareSettings, Settings, TrainSettings
 from ssdvae.models.card import LIMITS
 from ssdvae.models.typical import Typical
 from ssdvae.packing import PACKED, Packed, commands
+from tests.report.conftest import TINY
 from tests.report.conftest import runs as runs
 
 QUICK: dict[str, Any] = {"tasks": "perplexity,frames", "bound_samples": 1, "progress": False}
@@ -78,7 +79,7 @@ def test_the_commands_make_the_same_again(runs: list[Path], number: int) -> None
     path, trained = ssdvae.Run(runs[number]).config()
     corpus = ssdvae.Corpus(path)
     prepare, train, _ = commands(runs[number], corpus, EvaluateSettings(), Path("x"))
-    assert TrainSettings.chosen({**TRAIN_DEFAULTS, **given(TrainSettings, train)}, corpus.counts) == trained
+    assert TrainSettings.chosen(given(TrainSettings, train), corpus.counts) == trained
     assert PrepareSettings(**given(PrepareSettings, prepare)) == PrepareSettings.of(
         corpus.manifest["settings"]
     )
@@ -103,3 +104,18 @@ def test_the_command_writes_again_but_not_over_other_files(
     (tmp_path / "m" / "notes.txt").write_text("mine")
     assert main(words) == 2
     assert "notes.txt" in capsys.readouterr().err
+
+
+def test_the_default_model_is_packed_with_its_reader(runs: list[Path], tmp_path: Path) -> None:
+    corpus = ssdvae.Run(runs[0]).config()[0]
+    ssdvae.train(corpus, tmp_path / "run", **TINY, progress=False)
+    packed = ssdvae.pack(tmp_path / "run", tmp_path / "packed", **QUICK)
+    assert packed.loss is not None
+    assert abs(packed.loss) < 0.005
+    (mine,), (whole,) = (list(ssdvae.infer(tmp_path / run, DOCUMENTS)) for run in ("packed", "run"))
+    assert [e.frame for e in mine.events] == [e.frame for e in whole.events]
+    for one, other in zip(mine.events, whole.events, strict=True):
+        assert one.probability == pytest.approx(other.probability, rel=0.02)
+    _, trained = ssdvae.Run(tmp_path / "run").config()
+    _, train, _ = commands(tmp_path / "run", ssdvae.Corpus(corpus), EvaluateSettings(), Path("x"))
+    assert TrainSettings.chosen(given(TrainSettings, train), ssdvae.Corpus(corpus).counts) == trained

@@ -128,7 +128,7 @@ def test_the_page_does_not_tell_where_the_files_are(page: Path, runs: list[Path]
 def test_what_is_not_there_is_left_out_with_a_sentence(page: Path, runs: list[Path], tmp_path: Path) -> None:
     shown = text(page)
     assert "Not measured yet: rnnlm." in shown
-    assert "rnnlm has no latent variables" in shown
+    assert "rnnlm has no frames: there are no frames to look at" in shown
     # A run alone that was never measured, and whose corpus is gone.
     lonely = tmp_path / "lonely"
     shutil.copytree(runs[1], lonely)
