@@ -48,7 +48,7 @@ from ssdvae.models.losses import (
     target_logits,
 )
 from ssdvae.models.mixture import EventScores, Support, candidates
-from ssdvae.models.reader import FrameReader, HeadFrameCounts
+from ssdvae.models.reader import HIDDEN, FrameReader, HeadFrameCounts
 
 PENALTY = 3.0
 """The initial −log κ_f: a frame begins by giving 5 % to heads that it was never seen with."""
@@ -89,7 +89,7 @@ class ExactDecoder(GRUDecoder):
         self.penalty = nn.Parameter(torch.zeros(frames))
         self.bonus = nn.Parameter(torch.zeros(words, config.candidates))
         self.unknown_bonus = nn.Parameter(torch.zeros(frames))
-        self.register_buffer("table", torch.full((words, config.candidates), -1))
+        self.register_buffer("table", torch.full((words, config.candidates), -1, dtype=torch.int32))
 
     @torch.no_grad()
     def initialize_from_data(
@@ -129,7 +129,7 @@ class ExactDecoder(GRUDecoder):
         weights, others, unknown = (
             full_precision(x).exp() for x in (self.bonus, -self.penalty, self.unknown_bonus)
         )
-        return Support(self.table, weights, others, self.unknown, unknown)
+        return Support(self.table.long(), weights, others, self.unknown, unknown)
 
     def score(
         self, states: Float[Tensor, "N S h"], words: Int[Tensor, "N S"], drawn: Drawn | None = None
@@ -171,7 +171,7 @@ class ExactDecoder(GRUDecoder):
 
     def _frame_rows(self, heads: Int[Tensor, " N"]) -> Int[Tensor, "N D"]:
         """Return the rows of E^F that score the arguments of a head: at least one, from the left."""
-        frames = self.table[heads]
+        frames = self.table[heads].long()
         first = frames[:, :1].where(frames[:, :1] >= 0, len(self.frame_bias))
         return torch.cat([first, frames[:, 1:]], dim=1)
 
@@ -274,16 +274,19 @@ class ExactModel(LanguageModel, FrameModel):
     ) -> None:
         super().__init__(config, vocabulary, frames, slots)
         self.decoder = ExactDecoder(config, self.word_reader, max(1, len(frames)), vocabulary.unknown)
-        self.counts = HeadFrameCounts(len(vocabulary), len(frames)) if len(frames) else None
+        self.counts = self._new_counts() if len(frames) else None
         self.frame_reader = self._new_reader() if len(frames) else None  # κ = 0, or the one that was kept
         self.rival: FrameReader | None = None  # κ = 1, in training only
         self.register_buffer("power", torch.tensor(POWER))
         self.register_buffer("sharpness", torch.tensor(1.0))
         self.register_buffer("use_rival", torch.tensor(True), persistent=False)
 
+    def _new_counts(self) -> HeadFrameCounts:
+        return HeadFrameCounts(len(self.vocabulary), len(self.frames), self.config.candidates)
+
     def _new_reader(self) -> FrameReader:
-        width = self.word_reader.words.embedding_dim
-        return FrameReader(width, len(self.slots), self.config.hidden, len(self.frames))
+        width, hidden = self.word_reader.words.embedding_dim, min(HIDDEN, self.config.hidden)
+        return FrameReader(width, len(self.slots), hidden, len(self.frames))
 
     def prepare_training(self) -> None:
         self.rival = self._new_reader() if len(self.frames) else None

@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from ssdvae.models.layers import PaddedGRU, full_precision
 from ssdvae.models.mixture import UNSEEN, candidates
 
-CANDIDATES = 16
-"""Frames of a head with a count of their own: its most frequent ones."""
+HIDDEN = 128
+"""Hidden units of each direction, at most."""
 
 SMOOTHING = 0.5
 """The initial α."""
@@ -35,18 +35,22 @@ LABEL_WIDTH = 32
 
 
 class HeadFrameCounts(nn.Module):
-    """n_fv: how often each head was observed with each frame."""
+    """n_fv: how often each head was observed with each of its most frequent frames.
+
+    Kept as integers, which half precision leaves as they are.
+    """
 
     table: Tensor
     counts: Tensor
     listed: Tensor
     frequency: Tensor
 
-    def __init__(self, words: int, frames: int) -> None:
+    def __init__(self, words: int, frames: int, candidates: int) -> None:
         super().__init__()
-        self.register_buffer("table", torch.full((words, CANDIDATES), -1))
-        self.register_buffer("counts", torch.zeros(words, CANDIDATES))
-        self.register_buffer("listed", torch.zeros(words, CANDIDATES))
+        shape = (words, candidates)
+        self.register_buffer("table", torch.full(shape, -1, dtype=torch.int32))
+        self.register_buffer("counts", torch.zeros(shape, dtype=torch.int32))
+        self.register_buffer("listed", torch.zeros(shape, dtype=torch.bool))  # in the lexicon
         self.register_buffer("frequency", torch.full((frames,), 1 / max(1, frames)))
 
     @torch.no_grad()
@@ -64,27 +68,28 @@ class HeadFrameCounts(nn.Module):
         heads, frames = heads[heads != unknown], frames[heads != unknown]
         if lexicon is not None:
             lexicon = torch.stack([lemma[lexicon[:, 0]], lexicon[:, 1]], dim=1)
-        table, counts = candidates(lemma[heads], frames, int(lemma.max()) + 1, CANDIDATES, lexicon)
-        listed = torch.zeros_like(counts)
+        table, counts = candidates(lemma[heads], frames, int(lemma.max()) + 1, self.table.shape[1], lexicon)
+        listed = torch.zeros_like(counts, dtype=torch.bool)
         if lexicon is not None:
             pairs = set(map(tuple, lexicon.tolist()))
             known = [[(row, frame) in pairs for frame in own] for row, own in enumerate(table.tolist())]
-            listed = UNSEEN * torch.tensor(known)
+            listed = torch.tensor(known)
         self.table.copy_(table[lemma])
-        self.counts.copy_(counts[lemma])
+        self.counts.copy_(counts.floor()[lemma])  # a pair that only the lexicon has is counted as half
         self.listed.copy_(listed[lemma])
         self.table[unknown] = -1
-        self.counts[unknown] = self.listed[unknown] = 0
+        self.counts[unknown] = 0
+        self.listed[unknown] = False
         self.frequency.copy_(by_frame / by_frame.sum())
 
     def log_odds(
         self, heads: Int[Tensor, " N"], smoothing: Float[Tensor, ""], own: Int[Tensor, " N"] | None = None
     ) -> Float[Tensor, "N F"]:
         """Return s of some heads, without counting the frame ``own`` that each is observed with."""
-        frames, counts = self.table[heads], self.counts[heads]
+        frames, counts = self.table[heads].long(), self.counts[heads].to(self.frequency.dtype)
         if own is not None:
-            counted = (frames == own[:, None]) & (frames >= 0)
-            counts = torch.where(counted, torch.maximum(counts - 1, self.listed[heads]), counts)
+            counts = counts - ((frames == own[:, None]) & (frames >= 0)).to(counts)
+        counts = torch.maximum(counts, UNSEEN * self.listed[heads])
         total = counts.sum(1, keepdim=True)
         # A frame that is no candidate has the smoothing alone: p̂(f | v) / p̂(f) = α / (n_v + α).
         others = (smoothing / (total + smoothing)).log()
