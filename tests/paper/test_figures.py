@@ -68,9 +68,8 @@ def test_what_the_paper_prints_twice_is_the_same() -> None:
 def test_a_run_finds_its_counterpart(
     settings: dict[str, str | float], figure: str, data: str, split: str, table: str, mean: float
 ) -> None:
-    found = published_figures().counterpart(
-        TrainSettings(**{"model": "ssdvae", **settings}), figure, split, data
-    )  # type: ignore[arg-type]
+    asked = TrainSettings.of({"model": "ssdvae", **settings})
+    found = published_figures().counterpart(asked, figure, split, data)
     assert found is not None
     assert (found.table, found.mean) == (table, mean)
 

@@ -19,15 +19,15 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
     show_tour(tour)
     assert json.loads((tmp_path / "demo" / "scores.json").read_text()) == scores
-    guided, best = scores["guided"], scores["best"]
-    assert guided.keys() >= KEYS
-    assert guided["words"] == best["words"]
+    exact, best = scores["ssdvae-exact"], scores["best"]
+    assert exact.keys() >= KEYS
+    assert exact["words"] == best["words"]
     # No model beats the truth, nor the best possible predictor.
-    assert guided["ppl"] > best["ppl"]
-    assert guided["frame_accuracy"] < best["frame_accuracy"]
+    assert exact["ppl"] > best["ppl"]
+    assert exact["frame_accuracy"] < best["frame_accuracy"]
     shown = capsys.readouterr().out
     for expected in (
-        "paper",
+        "ssdvae (recorded)",
         "best possible",
         "inferred frame",
         "A script after the first event",
@@ -36,7 +36,7 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert expected in shown
     page = tmp_path / "demo" / "report.html"
     assert page.as_uri() in shown.splitlines()[-1]
-    assert f"{guided['ppl_bound']:.2f}" in page.read_text(encoding="utf-8")
+    assert f"{exact['ppl_bound']:.2f}" in page.read_text(encoding="utf-8")
     # A second run finds everything done, and shows the same.
     again = take_tour(tmp_path / "demo", documents=600, settings=settings)
     assert again.scores == scores
