@@ -21,6 +21,7 @@ from ssdvae.answers.beliefs import infer_latents
 from ssdvae.data.batches import Batch
 from ssdvae.models.base import FramePosterior, LatentQuery, as_frame_model
 from ssdvae.models.exact import ExactModel
+from ssdvae.models.layers import to_padded
 from ssdvae.models.mixture import Support, candidates
 from tests.toys import FRAMES, WORDS, noise, prepared, toy_batch, toy_exact
 
@@ -475,3 +476,25 @@ def test_it_starts_from_what_was_observed() -> None:
     state = {name: value.clone() for name, value in model.state_dict().items()}
     model.initialize_from_data(heads, torch.full_like(observed, -1))
     assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
+
+
+def test_documents_are_rotated_in_training_and_read_as_they_then_stand() -> None:
+    """Some of them; an event keeps its own q, whatever the order in which the reader reads."""
+    model, batch = prepared(toy_exact()), toy_batch([4, 3, 1, 4] * 20, observe=0.5)
+    assert isinstance(model, ExactModel)
+    order = model._order_read(batch, noise(len(batch)))
+    assert order is not None
+    lengths, still = batch.mask.sum(1), torch.arange(4)
+    for row, length in zip(order, lengths, strict=True):
+        assert torch.equal(row[:length].sort().values, still[:length])
+        assert torch.equal(row[:length].roll(int(row[0])), still[:length])
+    moved = (order != still).any(1)
+    assert 0 < moved.sum() < len(batch) / 2
+    reader, labels = model.reader, batch.observed
+    read = model._read(reader, batch, labels, order)
+    rows = torch.arange(len(batch))[:, None]
+    turned = Batch(*(part[rows, order] for part in (batch.tokens, batch.frames, batch.observed, batch.mask)))
+    expected = to_padded(model._read(reader, turned, turned.observed), batch.mask)
+    torch.testing.assert_close(to_padded(read, batch.mask)[rows, order], expected)
+    model.eval()
+    assert model._order_read(batch, noise(len(batch))) is None

@@ -54,8 +54,8 @@ def test_stories_are_read_as_well_in_a_long_document(tmp_path: Path) -> None:
 
 @pytest.mark.journey
 def test_every_place_of_a_story_is_read_as_well_in_a_long_document(tmp_path: Path) -> None:
-    """Within 6 points at each place of 2,500 stories, though nothing tells where one story ends and the next
-    begins; and alone, within 5 points of the best possible model at each place.
+    """Within 3 points in the mean and 4 at each place of 2,500 stories, though nothing tells where one story
+    ends and the next begins; and alone, within 5 points of the best possible model at each place.
     """
     model = trained(tmp_path, 14_000, hidden=128, epochs=1, learning_rate=5e-3)
     stories, world = list(World.embedded().documents(2_500, seed=777)), World.embedded()
@@ -68,7 +68,8 @@ def test_every_place_of_a_story_is_read_as_well_in_a_long_document(tmp_path: Pat
             for guess, event in zip(world.frame_posterior(story.events).argmax(-1), story.events, strict=True)
         ]
     )
+    assert together.mean() > alone.mean() - 0.03
     for number in range(place.max() + 1):
         here = place == number
-        assert together[here].mean() > alone[here].mean() - 0.06
+        assert together[here].mean() > alone[here].mean() - 0.04
         assert alone[here].mean() > best[here].mean() - 0.05

@@ -53,6 +53,9 @@ from ssdvae.models.reader import HIDDEN, FrameReader, HeadFrameCounts
 PENALTY = 3.0
 """The initial −log κ_f: a frame begins by giving 5 % to heads that it was never seen with."""
 
+ROTATED = 0.3
+"""The share of the documents that the readers read from another event on, in training."""
+
 POWER = 0.3
 """The power of the exact posterior where no labelled event can tell a better one."""
 
@@ -339,10 +342,11 @@ class ExactModel(LanguageModel, FrameModel):
         posterior = scored.posterior()
         frame_nll = to_padded(_nll(posterior, batch), batch.mask).sum(1)
         loss, terms = frame_nll - log_p, {"reconstruction": log_p, "frame_nll": frame_nll}
-        shown = self._labels_shown(batch, noise)
+        shown, order = self._labels_shown(batch, noise), self._order_read(batch, noise)
         for kappa, reader in enumerate((self.frame_reader, self.rival)):
             if reader is not None:
-                each = _reader_loss(self._read(reader, batch, shown), posterior.detach(), batch, kappa)
+                log_q = self._read(reader, batch, shown, order)
+                each = _reader_loss(log_q, posterior.detach(), batch, kappa)
                 terms[f"reader_{kappa}"] = to_padded(each, batch.mask).sum(1)
                 loss = loss + terms[f"reader_{kappa}"]
         return Loss(loss, terms)
@@ -355,13 +359,35 @@ class ExactModel(LanguageModel, FrameModel):
         shown = noise.uniform(batch.mask.shape[1], device=self.device) < rate
         return batch.observed.where(shown, -1)
 
-    def _read(self, reader: FrameReader, batch: Batch, labels: Int[Tensor, "B M"]) -> Float[Tensor, "N F"]:
-        """Return log q of the real events by one reader."""
+    def _order_read(self, batch: Batch, noise: Noise) -> Int[Tensor, "B M"] | None:
+        """Rotate some documents in training, so that a beginning in the middle of a text is nothing new."""
+        if not self.training or self.frame_reader is None:
+            return None
+        rotated, start = noise.uniform(2, device=self.device).unbind(1)
+        length, place = batch.mask.sum(1, keepdim=True), torch.arange(batch.mask.shape[1], device=self.device)
+        shift = (start[:, None] * length).long() * (rotated[:, None] < ROTATED)
+        return ((place + shift) % length).where(batch.mask, place)
+
+    def _read(
+        self,
+        reader: FrameReader,
+        batch: Batch,
+        labels: Int[Tensor, "B M"],
+        order: Int[Tensor, "B M"] | None = None,
+    ) -> Float[Tensor, "N F"]:
+        """Return log q of the real events by one reader, which may read them in another order."""
         assert self.counts is not None
-        words = self.word_reader.words(batch.tokens).detach()
+        words, heads = self.word_reader.words(batch.tokens).detach(), batch.tokens[..., 0]
         own = batch.observed if self.training else None
-        log_q: Tensor = reader(words, batch.tokens[..., 0], labels, batch.mask, self.counts, own)
-        return log_q
+        log_q: Tensor
+        if order is None:
+            log_q = reader(words, heads, labels, batch.mask, self.counts, own)
+            return log_q
+        rows = torch.arange(len(batch), device=self.device)[:, None]
+        words, heads, labels = (x[rows, order] for x in (words, heads, labels))
+        own = None if own is None else own[rows, order]
+        log_q = reader(words, heads, labels, batch.mask, self.counts, own)
+        return to_padded(log_q, batch.mask)[rows, order.argsort(1)][batch.mask]
 
     def bounds(self, batch: Batch, samples: int, noise: Noise) -> Float[Tensor, "S B"]:
         """Return one row: log p(words, observed frames), exactly."""
