@@ -27,7 +27,7 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exact["frame_accuracy"] < best["frame_accuracy"]
     shown = capsys.readouterr().out
     for expected in (
-        "ssdvae (recorded)",
+        "ssdvae-exact",
         "best possible",
         "inferred frame",
         "A script after the first event",

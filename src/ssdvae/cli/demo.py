@@ -109,7 +109,7 @@ def _scores(scores: dict[str, Any]) -> TableText:
             columns = (scores["ssdvae"].get(name), model[name], best[name])
             rows.append([label, *("" if value is None else f"{value:.1%}" for value in columns)])
     title = f"{model['documents']:,} unseen documents, {model['words']:,} words"
-    return title, ["", "ssdvae (recorded)", "ssdvae-exact", "best possible"], rows
+    return title, ["", "ssdvae", "ssdvae-exact", "best possible"], rows
 
 
 def _script(script: Script, log_prob: float) -> TableText:

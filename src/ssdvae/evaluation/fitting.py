@@ -17,7 +17,7 @@ from ssdvae.data.documents import Documents
 from ssdvae.models.base import Model
 from ssdvae.models.exact import ExactModel
 
-POWERS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)
+POWERS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 SHARPNESS = (0.4, 0.6, 0.8, 1.0, 1.2)
 
 FITTED = 2_000
