@@ -253,7 +253,6 @@ class Run:
         try:
             state = made(State, from_json(metadata.get("state", "null")))
             state.check()
-            state.sums = {RENAMED.get(name, name): value for name, value in state.sums.items()}
         except Malformed as error:
             raise DataError(self.checkpoint_path, None, error.found, error.expected) from error
         return state
@@ -295,10 +294,6 @@ def _moments(tensors: Mapping[str, Tensor], name: str, parameter: nn.Parameter) 
     if len(moments) not in (0, 3):
         raise Malformed(f"only {', '.join(moments)} of {name}", "all that Adam knows of it, or nothing")
     return moments
-
-
-RENAMED = {"surprise": "prior_cross_entropy"}
-"""Terms of the loss in older checkpoints, and what they are called now."""
 
 
 # Validations

@@ -65,14 +65,14 @@ class Training:
         self.documents: Documents = reading.parts(whole)
         # Cut as `evaluate` cuts them.
         valid = corpus.split("valid").first(reading.measured)
-        self.fitting, self.valid = fitting_half(valid), valid
         longest = self.documents.longest
         words, frames, slots = len(corpus.vocabulary), len(corpus.frames), len(corpus.slots)
         frames += unnamed_frames(settings, corpus)
         refuse_if_too_large(settings, words, frames, len(self.documents), longest, slots)
         self.model = new_model(settings, corpus.vocabulary, corpus.frames, vectors, corpus.slots)
         self.model.reading, self.model.columns = replace(reading, longest=longest), corpus.columns
-        self.valid = measuring_half(valid, self.model, "valid")
+        self.fitting = fitting_half(valid)
+        self.valid: Documents = measuring_half(valid, self.model, "valid")
         self._say_what_is_read(whole, reading)
         self.known = Known(corpus, self.documents, settings, self.model, self.say)
         self.optimizer = new_optimizer(self.model, settings)
