@@ -8,7 +8,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 .PHONY: demo test test-slow test-journeys fuzz check notebooks docs docs-links wheel wiki-en format clean
 
 demo: .venv/installed
-	$(BIN)/ssdvae demo --out demo
+	$(BIN)/ssdvae demo demo
 
 test: .venv/installed-dev
 	$(PYTEST) -m 'not slow and not journey'
@@ -29,8 +29,8 @@ fuzz: .venv/installed-dev
 
 # What a commit must pass.
 check: .venv/installed-dev
-	$(BIN)/ruff format --check src tests
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
 	$(PYTEST) -m 'not slow and not journey'
 
@@ -60,8 +60,8 @@ wheel: .venv/installed-dev
 	$(BIN)/python tests/try_archives.py dist
 
 format: .venv/installed-dev
-	$(BIN)/ruff format src tests
-	$(BIN)/ruff check --fix src tests
+	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'

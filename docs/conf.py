@@ -30,7 +30,7 @@ suppress_warnings = ["misc.highlighting_failure"]  # of CSV, which Pygments does
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "dollarmath"]
-napoleon_custom_sections = [("Settings", "params_style")]
+napoleon_custom_sections = [("Options", "params_style")]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # they are in the docstring, with a line each
 highlight_language = "text"  # of blocks that name none

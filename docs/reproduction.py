@@ -13,43 +13,47 @@ from pathlib import Path
 
 from scipy.stats import ttest_ind
 
+from ssdvae.evaluation.registry import find_figure
 from ssdvae.evaluation.summary import Spread
-from ssdvae.evaluation.tasks import find_figure
-from ssdvae.markdown import markdown_table
-from ssdvae.paper.figures import published_figures
-from ssdvae.paper.grid import (
+from ssdvae.models.card import markdown_table
+from ssdvae.report.charts import Axis, Curves, Drawing, Mark, Series, padded_range
+from ssdvae.report.pictures import Picture
+from ssdvae.reproduction.paper import (
     HAQAE,
     RNNLM,
-    RNNLM_DOCUMENT,
     RNNLM_CONTEXT,
+    RNNLM_DOCUMENT,
     RNNLM_ROLE,
-    VECTORS,
+    RNNLMS_WITH_VECTOR,
     Configuration,
-    of_version,
+    Trial,
+    published_figures,
     ssdvae_row,
+    with_version,
 )
-from ssdvae.paper.kept import Kept
-from ssdvae.paper.measured import CORPUS
-from ssdvae.report.charts import Axis, Drawing, Mark, Series, curves, padded_range
-from ssdvae.report.pictures import Picture
+from ssdvae.reproduction.results import ResultsCache, ResultTable
 
 HERE = Path(__file__).parent
 
 
+def code_row(observe: float) -> Configuration:
+    return with_version(ssdvae_row(observe), "code")
+
+
+OBSERVED, SEEDS = (0.0, 0.4, 0.9), (1, 2, 3)
+
+ROWS = {
+    **{row.label: row for row in (RNNLM, RNNLM_DOCUMENT, RNNLM_CONTEXT, RNNLM_ROLE, HAQAE)},
+    **{f"SSDVAE, text, ε = {e:g}": ssdvae_row(e) for e in OBSERVED},
+    **{f"SSDVAE, code, ε = {e:g}": code_row(e) for e in OBSERVED},
+}
+
+
 @cache
-def kept(sweep: str) -> Kept:
-    return Kept.read(HERE / "cells" / f"{sweep}.csv")
-
-
-def spread(sweep: str, row: Configuration, figure: str, data: str = CORPUS) -> Spread | None:
-    """One figure over the seeds of a row; None if no run has it."""
-    found = [
-        line.figure
-        for name, lines in kept(sweep).cells.items()
-        for line in lines
-        if (name.rpartition("-seed")[0], line.figure.figure, line.figure.data) == (row.name, figure, data)
-    ]
-    return Spread(tuple(one.value for one in found), found[0].mark) if found else None
+def results(sweep: str) -> ResultTable:
+    """Return the figures of a sweep in docs/cells."""
+    figures = ResultsCache.read(HERE / "cells" / f"{sweep}.csv").figures
+    return ResultTable(figures, [Trial(row, seed) for row in ROWS.values() for seed in SEEDS])
 
 
 def text(found: Spread | None, name: str, unit: float) -> str:
@@ -59,10 +63,6 @@ def text(found: Spread | None, name: str, unit: float) -> str:
     if found is None:
         return "–"
     return Spread(tuple(unit * value for value in found.values), found.mark).text(figure, "{:.1f}".format)
-
-
-def code_row(observe: float) -> Configuration:
-    return of_version(ssdvae_row(observe), "code")
 
 
 # What scale does: a figure against the training documents, with a curve for each model.
@@ -89,7 +89,7 @@ def by_documents(model: Model, figure: str) -> dict[int, Spread]:
     """At the sizes that were run."""
     sweeps = {n: f"{corpus}{model.sweep}" for corpus, n in DOCUMENTS.items()}
     run = {n: sweep for n, sweep in sweeps.items() if (HERE / "cells" / f"{sweep}.csv").exists()}
-    found = ((n, spread(sweep, model.row, figure)) for n, sweep in run.items())
+    found = ((n, results(sweep).spread(model.row, figure)) for n, sweep in run.items())
     return {n: one for n, one in found if one is not None}
 
 
@@ -103,7 +103,7 @@ def picture(title: str, figure: str) -> Drawing:
     points = [mark for one in series for mark in one.marks]
     across = Axis("training documents", 0, max(mark.x for mark in points))
     up = Axis(title, *padded_range([mark.y for mark in points]))
-    return curves(f"{title}, by training documents", across, up, series)
+    return Curves(f"{title}, by training documents", across, up, series)
 
 
 PICTURES = {
@@ -127,14 +127,6 @@ def scale() -> str:
 
 # With 24,000 documents: all rows, and what makes a difference between them.
 
-OBSERVED = (0.0, 0.4, 0.9)
-
-
-ROWS = {
-    **{row.label: row for row in (RNNLM, RNNLM_DOCUMENT, RNNLM_CONTEXT, RNNLM_ROLE, HAQAE)},
-    **{f"SSDVAE, text, ε = {e:g}": ssdvae_row(e) for e in OBSERVED},
-    **{f"SSDVAE, code, ε = {e:g}": code_row(e) for e in OBSERVED},
-}
 CLOZE = {
     "Wikipedia, likelihood": ("cloze_nll", "corpus"),
     "New York Times, likelihood": ("cloze_nll", "nyt"),
@@ -154,7 +146,11 @@ def clozes() -> str:
     return _table(CLOZE, 100)
 
 
-PAPER = {("ppl_with_separators", "corpus"): "wiki", ("cloze_nll", "corpus"): "wiki", ("cloze_nll", "nyt"): "nyt"}
+PAPER = {
+    ("ppl_with_separators", "corpus"): "wiki",
+    ("cloze_nll", "corpus"): "wiki",
+    ("cloze_nll", "nyt"): "nyt",
+}
 """Figures that the paper has too, and its name for the data."""
 
 
@@ -166,14 +162,14 @@ def _table(columns: dict[str, tuple[str, str]], unit: float) -> str:
         for line, row in zip(lines, ROWS.values(), strict=True):
             if in_paper:
                 line.append(_papers(row, figure, in_paper, unit))
-            line.append(text(spread("wiki24", row, figure, data), figure, unit))
+            line.append(text(results("wiki24").spread(row, figure, data), figure, unit))
     return markdown_table(head, lines)
 
 
 def _papers(row: Configuration, figure: str, data: str, unit: float) -> str:
     wanted = (row.model, row.observe, figure, data, "valid")
     for p in published_figures().figures:
-        if row not in VECTORS and (p.model, p.observe, p.figure, p.data, p.split) == wanted:
+        if row not in RNNLMS_WITH_VECTOR and (p.model, p.observe, p.figure, p.data, p.split) == wanted:
             return f"{unit * p.mean:.1f} ± {unit * p.deviation:.1f}"
     return "–"
 
@@ -201,7 +197,7 @@ def differences() -> str:
 
 def _differences(one: Configuration, other: Configuration) -> Iterator[str]:
     for figure, data in CLOZE.values():
-        a, b = (spread("wiki24", row, figure, data) for row in (one, other))
+        a, b = (results("wiki24").spread(row, figure, data) for row in (one, other))
         assert a is not None, one.name
         assert b is not None, other.name
         low, high = ttest_ind(a.values, b.values, equal_var=False).confidence_interval()

@@ -10,8 +10,10 @@ import torch
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
+import ssdvae.models.options  # noqa: F401  # before the hook: pydantic checks options itself
+
 install_import_hook(
-    ["ssdvae.models", "ssdvae.data.batches", "ssdvae.analysis", "ssdvae.answers"], "beartype.beartype"
+    ["ssdvae.models", "ssdvae.data.batches", "ssdvae.analysis", "ssdvae.inference"], "beartype.beartype"
 )
 
 

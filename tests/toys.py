@@ -9,14 +9,15 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from ssdvae.config import MODEL_SETTINGS
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.corpus import Documents
 from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
-from ssdvae.models import MODELS
+from ssdvae.inference.posterior import frame_posteriors
 from ssdvae.models.base import LanguageModel, LatentModel, Model
 from ssdvae.models.exact import ExactModel
+from ssdvae.models.options import MODEL_OPTIONS
+from ssdvae.models.registry import MODELS
 from ssdvae.models.ssdvae import SSDVAE
 
 WORDS, FRAMES, SLOTS = 11, 3, 4
@@ -35,9 +36,9 @@ SIZES = {
 def toy_model(name: str = "ssdvae", frames: int = FRAMES, slots: int = SLOTS, **settings: Any) -> Model:
     """A model with weights large enough that everything it reads makes a difference."""
     words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(WORDS - 2))]
-    kind = MODEL_SETTINGS[name]
+    kind = MODEL_OPTIONS[name]
     sizes = {name: size for name, size in SIZES.items() if name in kind.names()}
-    config = kind.exactly({**sizes, **settings})
+    config = kind(**{**sizes, **settings})
     model = MODELS[name](
         config,
         Vocabulary(words, [1] * WORDS),
@@ -102,8 +103,14 @@ def toy_documents(
     """A split of a corpus, in which some events have no frame."""
     batch = toy_batch(lengths, frames=frames, observe=labelled, slots=slots)
     ids = pa.chunked_array([[f"d{i}" for i in range(len(lengths))]])
-    parts = (batch.tokens, batch.observed, torch.tensor(lengths))
-    return Documents.of_padded(ids, *(part.numpy().astype(np.int32) for part in parts))
+    return padded_documents(ids, batch.tokens.numpy(), batch.observed.numpy(), lengths)
+
+
+def padded_documents(ids: pa.ChunkedArray, tokens: Any, frames: Any, lengths: list[int]) -> Documents:
+    """Return documents with padding between them: tokens N M S, frames N M."""
+    count, most = frames.shape
+    tokens, frames = tokens.reshape(count * most, -1).astype(np.int32), frames.reshape(-1).astype(np.int32)
+    return Documents(ids, tokens, frames, most * np.arange(count), np.array(lengths, np.int32))
 
 
 def named_documents(documents: Documents, model: Model) -> list[Document]:
@@ -134,3 +141,10 @@ def outputs(model: Model, batch: Batch) -> dict[str, Tensor]:
         answers["posterior"] = posterior.log_q.masked_fill(~posterior.mask[..., None], 0)
         answers["values"] = posterior.value
     return answers
+
+
+def accumulate(sums: Any, model: Model, documents: Documents, batch: int = 200) -> Any:
+    """Return the result of sums to which all documents of a split were added."""
+    for posterior, some in frame_posteriors(model, documents, batch):
+        sums.add(posterior, some)
+    return sums.result()

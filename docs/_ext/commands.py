@@ -1,29 +1,39 @@
-"""Directives for the reference: every command with its flags, every function with its settings."""
+"""Directives for the reference: every command with its flags, every function with its options."""
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 from docutils import nodes
 from docutils.statemachine import StringList
+from rich.console import Console
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from ssdvae import api
-from ssdvae.api import WHERE
-from ssdvae.cli.main import GROUPS
+import ssdvae
+from ssdvae.cli import find_command
+from ssdvae.commands import GROUPS
+from ssdvae.commands.flags import build_parser
+
+
+def help_text(name: str) -> str:
+    """Return what `ssdvae NAME --help` prints."""
+    out = io.StringIO()
+    build_parser(name, find_command(name), []).help_print([], console=Console(file=out, width=100))
+    return out.getvalue().rstrip()
 
 
 class Commands(SphinxDirective):
-    """``{ssdvae-commands}``: a section for each command, with what its --help says."""
+    """``{ssdvae-commands}``: a section for each command, with its --help."""
 
     def run(self) -> list[nodes.Node]:
         sections: list[nodes.Node] = []
         for title, commands in GROUPS.items():
             group = self._section(title.capitalize(), f"group-{title}")
-            for command in commands:
-                section = self._section(f"ssdvae {command.name}", f"command-{command.name}")
-                text = command.parser([]).format_help()
+            for name in commands:
+                section = self._section(f"ssdvae {name}", f"command-{name}")
+                text = help_text(name)
                 section += nodes.literal_block(text, text, language="text")
                 group += section
             sections.append(group)
@@ -36,16 +46,15 @@ class Commands(SphinxDirective):
 
 
 class Functions(SphinxDirective):
-    """``{ssdvae-functions}``: the functions of the package, room by room."""
+    """``{ssdvae-functions}``: the functions of the package."""
 
     def run(self) -> list[nodes.Node]:
         lines = StringList()
-        for module, names in WHERE.items():
-            functions = [name for name in names if name in api.__all__ and callable(getattr(api, name))]
-            for name in functions:
-                if not isinstance(getattr(api, name), type):
-                    lines.append(f".. autofunction:: ssdvae.{name}", module)
-                    lines.append("", module)
+        for name in ssdvae.__all__:
+            thing = getattr(ssdvae, name)
+            if callable(thing) and not isinstance(thing, type):
+                lines.append(f".. autofunction:: ssdvae.{name}", name)
+                lines.append("", name)
         return self.parse_text_to_nodes("\n".join(lines))
 
 

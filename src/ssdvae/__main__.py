@@ -2,6 +2,6 @@
 
 import sys
 
-from ssdvae.cli.main import main
+from ssdvae.cli import main
 
 sys.exit(main())

@@ -1,9 +1,9 @@
 """A component for spaCy: ``nlp.add_pipe("ssdvae", config={"model": "runs/first"})``.
 
-Without a model, the one that comes with the package. After the parser, it finds the events of each text and
-lets the model name their frames. ``doc._.events`` has them as records: one for each event, with its words,
-``frame``, ``probability``, and under ``origin`` the characters of its verb in the text. They are plain lists
-and mappings, so a ``DocBin`` keeps them.
+After the parser, it finds the events of each text, and the model infers their frames; by default, the model
+that comes with the package. ``doc._.events`` has a record for each event: its words, ``frame``,
+``probability``, and under ``origin`` the characters of its verb in the text. Records are plain lists and
+mappings, so a ``DocBin`` stores them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ssdvae.config import ExtractSettings
-from ssdvae.errors import UserError
-from ssdvae.extraction.parsed import Parsed, to_document
+from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.readers.text import trees_of
+from ssdvae.extraction.rules import extract_document
+from ssdvae.extraction.tree import ParsedDocument
+from ssdvae.io.errors import UserError
 
 if TYPE_CHECKING:
     from ssdvae.models.base import Model
 
-SETTINGS = "extraction.json"
+OPTIONS_FILE = "extraction.json"
 
 
 @Language.factory(
@@ -38,28 +39,28 @@ SETTINGS = "extraction.json"
 def make(
     nlp: Language, name: str, model: str | None, lemmas: bool, negation: str, top: int
 ) -> EventComponent:
-    """``model`` is a run folder or the name of a model; the others are settings of `extract` and `infer`."""
-    return EventComponent(model, ExtractSettings.of({"lemmas": lemmas, "negation": negation}), top)
+    """Return the component, with the name of a model and options of `extract` and `infer`."""
+    return EventComponent(model, ExtractOptions.of({"lemmas": lemmas, "negation": negation}), top)
 
 
 class EventComponent:
-    """Events with frames, text by text; saved and loaded with the pipeline that it is in.
+    """Finds events and infers their frames; saved and loaded with its pipeline.
 
-    The model is looked for when it is first asked: a saved pipeline brings its own, wherever it goes.
+    The model is loaded when it is first needed: a saved pipeline brings its own.
     """
 
-    def __init__(self, model: str | None, settings: ExtractSettings, top: int = 1) -> None:
-        self.named, self.settings, self.top = model, settings, top
+    def __init__(self, model: str | None, options: ExtractOptions, top: int = 1) -> None:
+        self.model_name, self.options, self.top = model, options, top
         self._model: Model | None = None
         if not Doc.has_extension("events"):
             Doc.set_extension("events", default=None)
 
-    def loaded(self) -> Model:
-        """The model; not an attribute of that name, which spaCy would take for a network of its own."""
+    def load_model(self) -> Model:
+        """Return the model. It is not an attribute ``model``, which spaCy would take for its own network."""
         if self._model is None:
-            from ssdvae.api import load
+            from ssdvae.commands.coerce import load
 
-            self._model = load(self.named)
+            self._model = load(self.model_name)
         return self._model
 
     def __call__(self, doc: Doc) -> Doc:
@@ -67,37 +68,38 @@ class EventComponent:
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 200) -> Iterator[Doc]:
-        """A stream of texts, as many at once as spaCy says."""
+        """Yield the texts of a stream, annotated in batches."""
         texts = iter(stream)
-        while some := list(islice(texts, batch_size)):
-            self._annotate(some)
-            yield from some
+        while batch := list(islice(texts, batch_size)):
+            self._annotate(batch)
+            yield from batch
 
     def _annotate(self, docs: list[Doc]) -> None:
-        from ssdvae.answers.infer import infer_documents
+        from ssdvae.inference.posterior import infer_documents
 
-        found = (
-            to_document(Parsed(str(number), doc.text, tuple(trees_of(doc))), self.settings)
+        documents = (
+            extract_document(ParsedDocument(str(number), doc.text, tuple(trees_of(doc))), self.options)
             for number, doc in enumerate(docs)
         )
-        for doc, inferred in zip(docs, infer_documents(self.loaded(), found, top=self.top), strict=True):
-            doc._.events = inferred.to_record()["events"]
+        inferred = infer_documents(self.load_model(), documents, top=self.top)
+        for doc, answer in zip(docs, inferred, strict=True):
+            doc._.events = answer.to_record()["events"]
 
-    # What spaCy asks of a component that is saved with its pipeline.
+    # Methods that spaCy calls to save and load a pipeline.
 
     def to_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> None:
-        self.loaded().save_pretrained(path)
+        self.load_model().save_pretrained(path)
         srsly.write_json(
-            Path(path) / SETTINGS,
-            {"lemmas": self.settings.lemmas, "negation": self.settings.negation, "top": self.top},
+            Path(path) / OPTIONS_FILE,
+            {"lemmas": self.options.lemmas, "negation": self.options.negation, "top": self.top},
         )
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> EventComponent:
         from ssdvae.models.hub import read_model
 
-        values: Any = srsly.read_json(Path(path) / SETTINGS)
+        values: Any = srsly.read_json(Path(path) / OPTIONS_FILE)
         self.top = int(values.pop("top"))
-        self.settings = ExtractSettings.exactly(values)
+        self.options = ExtractOptions(**values)
         self._model = read_model(Path(path))
         return self
 

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ssdvae.analysis.compare import Features, _Tested, compare
+from ssdvae.analysis.compare import FeatureCounts, Features, _Tested, compare
 from ssdvae.analysis.explain import explain
-from ssdvae.analysis.features import FeatureCounts
-from ssdvae.answers.beliefs import frame_beliefs, infer_frames
-from ssdvae.config import ExplainSettings
+from ssdvae.analysis.options import ExplainOptions
 from ssdvae.data.batches import collate
-from ssdvae.errors import UserError
+from ssdvae.inference.posterior import frame_posteriors, infer_frames
+from ssdvae.io.errors import UserError
 from tests.toys import toy_documents, toy_model
 
 
@@ -88,7 +87,7 @@ def test_documents_without_a_group_take_no_part() -> None:
 def test_features_are_counted_document_by_document() -> None:
     model, documents = toy_model(), toy_documents([3, 1, 4, 2])
     counted = FeatureCounts(model, min_count=0.0)
-    for beliefs, batch in frame_beliefs(model, documents, 3):
+    for beliefs, batch in frame_posteriors(model, documents, 3):
         counted.add(beliefs, batch)
     frames, transitions, words = counted.result()
     for row, part in enumerate(documents.parts()):
@@ -105,7 +104,7 @@ def test_features_are_counted_document_by_document() -> None:
 
 def test_explain_answers_with_the_differences_alone() -> None:
     model, documents = toy_model(), toy_documents([3, 1, 4, 2] * 5)
-    settings = ExplainSettings(min_count=1.0, permutations=19)
+    settings = ExplainOptions(min_count=1.0, permutations=19)
     groups = ["x" if row % 2 else "y" for row in range(20)]
     record = explain(model, documents, settings, groups=groups).to_record(settings)
     assert record.keys() == {"compare"}

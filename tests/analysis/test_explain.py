@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from ssdvae.analysis.explain import explain
-from ssdvae.analysis.transitions import Transitions, transitions
-from ssdvae.answers.beliefs import infer_frames
-from ssdvae.config import ExplainSettings
+from ssdvae.analysis.options import ExplainOptions
+from ssdvae.analysis.transitions import Transitions, TransitionSums
 from ssdvae.data.batches import collate
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.errors import UserError
-from ssdvae.evaluation.attention import attention_summary
-from ssdvae.models import MODELS
+from ssdvae.evaluation.attention import AttentionSums
+from ssdvae.inference.posterior import infer_frames
+from ssdvae.io.errors import UserError
 from ssdvae.models.base import Attentive, as_frame_model
-from tests.toys import FRAMES, toy_documents, toy_model, toy_ssdvae
+from ssdvae.models.registry import MODELS
+from tests.toys import FRAMES, accumulate, toy_documents, toy_model, toy_ssdvae
 
 LENGTHS = [3, 1, 4, 2, 2]
 
@@ -37,7 +37,7 @@ def test_attention_is_summed_event_by_event(batch: int) -> None:
                 shares[slot if event == m else 4 + slot] += weight
             spread = -sum(weight * math.log(weight) for weight in weights)
             looks[int(beliefs.value[0, m])].append((shares, spread, math.log(4 * length)))
-    summary = attention_summary(model, documents, ExplainSettings(batch=batch))
+    summary = accumulate(AttentionSums(model), model, documents, batch)
     groups = {model.frames.name(f): events for f, events in looks.items()}
     groups["all"] = [event for events in looks.values() for event in events]
     for name, events in groups.items():
@@ -66,7 +66,7 @@ def test_transitions_are_expected_counts_of_neighbours(batch: int) -> None:
             for f in range(FRAMES):
                 for g in range(FRAMES):
                     expected[f, g] += q[m][f] * q[m + 1][g]
-    found = transitions(model, documents, ExplainSettings(batch=batch))
+    found = accumulate(TransitionSums(model), model, documents, batch)
     np.testing.assert_allclose(found.counts, expected)
     assert found.counts.sum() == pytest.approx(sum(length - 1 for length in LENGTHS))
 
@@ -94,12 +94,11 @@ def test_links_come_strongest_first_and_rare_ones_not_at_all() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_is_explained_as_far_as_it_infers_frames(name: str) -> None:
     model, documents = toy_model(name), toy_documents(LENGTHS)
-    settings = ExplainSettings(min_count=0.0, batch=2)
+    settings = ExplainOptions(min_count=0.0, batch=2)
     framed = as_frame_model(model)
     if framed is None:
-        for question in (explain, transitions, attention_summary):
-            with pytest.raises(UserError, match="no frames to look at"):
-                question(model, documents, settings)
+        with pytest.raises(UserError, match="no frames to look at"):
+            explain(model, documents, settings)
         return
     posterior = framed.posterior(collate(documents, np.arange(2)))
     assert (posterior.attention is not None) == isinstance(model, Attentive)
@@ -110,12 +109,14 @@ def test_every_model_is_explained_as_far_as_it_infers_frames(name: str) -> None:
     assert record["transitions"].keys() == {"lift", "probability"}
     assert ("clusters" in record) == (posterior.clusters is not None)
     assert ("attention" in record) == (posterior.attention is not None)
-    np.testing.assert_allclose(found.transitions.counts, transitions(model, documents).counts)
+    np.testing.assert_allclose(
+        found.transitions.counts, accumulate(TransitionSums(model), model, documents).counts
+    )
     if posterior.attention is None:
         with pytest.raises(UserError, match="without attention"):
-            attention_summary(model, documents)
+            accumulate(AttentionSums(model), model, documents)
     head = model.vocabulary.name(int(documents.tokens[0, 0]))
-    named = ExplainSettings(words=head, min_count=0.0)
+    named = ExplainOptions(words=head, min_count=0.0)
     assert list(found.to_record(named)["beliefs"]["frames_given_words"]) == [head]
 
 
@@ -123,17 +124,17 @@ def test_what_is_shown_are_the_names_that_were_given_or_the_most_frequent() -> N
     model, documents = toy_ssdvae(), toy_documents(LENGTHS)
     found = explain(model, documents)
     assert found.clusters is not None
-    one, two = found.to_record(ExplainSettings(rows=2))["beliefs"]["frames_given_words"]
+    one, two = found.to_record(ExplainOptions(rows=2))["beliefs"]["frames_given_words"]
     likeliest = model.frames.name(int(found.clusters.frame_counts.argmax()))
-    record = found.to_record(ExplainSettings(words=f"{two}, {one}", frames=likeliest, top=2))
+    record = found.to_record(ExplainOptions(words=f"{two}, {one}", frames=likeliest, top=2))
     named, beliefs = record["clusters"], record["beliefs"]
     assert list(named["frames_given_tokens"]) == list(beliefs["frames_given_words"]) == [two, one]
     assert list(named["tokens_given_frames"]) == list(beliefs["words_given_frames"]) == [likeliest]
     assert all(len(top) == 2 for top in named["frames_given_tokens"].values())
     assert all(len(each["frames"]) == 2 for each in beliefs["frames_given_words"].values())
-    shown = list(found.to_record(ExplainSettings(rows=2))["clusters"]["frames_given_tokens"])
+    shown = list(found.to_record(ExplainOptions(rows=2))["clusters"]["frames_given_tokens"])
     verbs = found.clusters.slot_counts[:, 0]
-    counts = [verbs[model.vocabulary.word_id(word)] for word in shown]
+    counts = [verbs[model.vocabulary.id(word)] for word in shown]
     words = [n for n in range(len(verbs)) if n not in (model.vocabulary.unknown, model.vocabulary.missing)]
     assert counts == sorted(verbs[words], reverse=True)[:2]
 

@@ -12,8 +12,9 @@ import torch
 
 from ssdvae.analysis.swap import WAYS, swap_parts
 from ssdvae.data.batches import Batch, Noise, collate, generator
-from ssdvae.errors import UserError
-from ssdvae.models.base import LanguageModel, LatentQuery, probabilities
+from ssdvae.io.errors import UserError
+from ssdvae.models.base import LanguageModel
+from ssdvae.models.latents import LatentQuery, probabilities
 from ssdvae.models.ssdvae import Chain
 from tests.toys import SLOTS, noise, toy_documents, toy_language_model, toy_ssdvae
 

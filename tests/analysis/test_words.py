@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from ssdvae.analysis.explain import explain
-from ssdvae.analysis.words import word_beliefs
-from ssdvae.answers.infer import infer_documents
-from ssdvae.config import ExplainSettings
-from ssdvae.errors import UserError
-from ssdvae.models import MODELS
+from ssdvae.analysis.options import ExplainOptions
+from ssdvae.analysis.words import WordPosteriorSums
+from ssdvae.inference.posterior import infer_documents
+from ssdvae.io.errors import UserError
 from ssdvae.models.base import FrameModel
-from tests.toys import named_documents, toy_documents, toy_model
+from ssdvae.models.registry import MODELS
+from tests.toys import accumulate, named_documents, toy_documents, toy_model
 
 LENGTHS = [3, 1, 4, 2, 2]
 WITH_FRAMES = [name for name in MODELS if issubclass(MODELS[name], FrameModel)]
@@ -25,7 +25,7 @@ WITH_FRAMES = [name for name in MODELS if issubclass(MODELS[name], FrameModel)]
 def test_they_are_sums_over_what_infer_says(name: str, batch: int) -> None:
     """With two frames, `infer` names both."""
     model, documents = toy_model(name, frames=2), toy_documents(LENGTHS, frames=2)
-    found = word_beliefs(model, documents, ExplainSettings(batch=batch))
+    found = accumulate(WordPosteriorSums(model), model, documents, batch)
     joint: dict[tuple[str, str], float] = defaultdict(float)
     times: dict[str, int] = defaultdict(int)
     # The frames that it infers, both of them, with their probabilities.
@@ -50,16 +50,16 @@ def test_they_are_sums_over_what_infer_says(name: str, batch: int) -> None:
 
 def test_another_slot_can_be_looked_at() -> None:
     model, documents = toy_model(), toy_documents(LENGTHS)
-    found = explain(model, documents, ExplainSettings(slot="slot2")).beliefs
+    found = explain(model, documents, ExplainOptions(slot="slot2")).beliefs
     words = documents.tokens[:, 2][np.isin(np.arange(len(documents.tokens)), documents.in_order())]
     assert found.word_counts.tolist() == np.bincount(words, minlength=len(model.vocabulary)).tolist()
     with pytest.raises(UserError, match="--slot: found 'colour', expected one of slot0"):
-        explain(model, documents, ExplainSettings(slot="colour"))
+        explain(model, documents, ExplainOptions(slot="colour"))
 
 
 def test_what_never_occurs_has_no_beliefs() -> None:
     model, documents = toy_model(), toy_documents([1])
-    found = word_beliefs(model, documents)
+    found = accumulate(WordPosteriorSums(model), model, documents)
     absent = next(n for n in range(2, len(model.vocabulary)) if not found.word_counts[n])
     with pytest.raises(UserError, match=r"is in no event of these documents(.|\n)*--slot"):
         found.frames_of(model.vocabulary.name(absent))

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from ssdvae.api.asking import scoring_model
+from ssdvae.app.options import ExploreOptions
 from ssdvae.app.server import bind, explored, make_server
-from ssdvae.config import ExploreSettings
+from ssdvae.commands.coerce import model_with_quantiles
 from tests.report.conftest import runs as runs
 
 
@@ -58,10 +58,12 @@ class Served:
 @contextmanager
 def serving(folders: list[Path], documents: Path | None = None, **settings: Any) -> Iterator[Served]:
     # A machine that others use too has no known speed.
-    chosen = ExploreSettings(port=0, **{"seconds": 600.0, **settings})
+    chosen = ExploreOptions(port=0, **{"seconds": 600.0, **settings})
     with bind(chosen) as listening:
         port = listening.getsockname()[1]
-        models = explored([(folder, scoring_model(folder, False)) for folder in folders], documents, chosen)
+        models = explored(
+            [(folder, model_with_quantiles(folder, False)) for folder in folders], documents, chosen
+        )
         server = make_server(models, chosen, port)
         listening.listen(128)
         thread = threading.Thread(target=server.run, args=([listening],))

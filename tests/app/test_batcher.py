@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ssdvae.app.batcher import Batcher, Busy
-from ssdvae.errors import UserError
+from ssdvae.io.errors import UserError
 
 
 class Counting:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,21 +17,38 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ssdvae
-from ssdvae import api
-from ssdvae.app.explorer import BEAM
-from ssdvae.cli.main import main
-from ssdvae.records import to_json
+from ssdvae.app.options import ExploreOptions
+from ssdvae.cli import main
+from ssdvae.data.events import to_document, to_event
+from ssdvae.data.readers import write_jsonl
+from ssdvae.inference.embedding import embed
+from ssdvae.inference.forecast import next_events
+from ssdvae.inference.generation import generate
+from ssdvae.inference.infill import fill_documents
+from ssdvae.inference.options import (
+    EmbedOptions,
+    ForecastOptions,
+    GenerateOptions,
+    InferOptions,
+    SurprisalOptions,
+)
+from ssdvae.inference.posterior import infer_documents
+from ssdvae.inference.surprisal import score_documents
+from ssdvae.io.errors import UserError
+from ssdvae.io.records import to_json
+from ssdvae.models.base import Model
+from ssdvae.models.hub import SCRIPTS
 from tests.alike import assert_alike
 from tests.app.conftest import Served, serving
-from tests.report.conftest import FRAME, WORD
+from tests.report.conftest import FRAME, WORD, documents
 
 EVENTS = ["chased ann dog", "caught bob", "tried eve cat"]
 
 
 def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]) -> None:
     documents: list[Any] = [EVENTS, EVENTS[:1], [{"verb": "met", "subj": "ann"}]]
-    expected = [d.to_record() for d in api.infer(runs[0], documents)]
+    model, read = Model.read(runs[0]), [to_document(d, str(n)) for n, d in enumerate(documents, start=1)]
+    expected = [d.to_record() for d in infer_documents(model, read, **InferOptions().values())]
     found = served.ask("/api/infer", {"documents": documents}).json["documents"]
     for mine, theirs in zip(found, expected, strict=True):
         assert [e["frame"] for e in mine["events"]] == [e["frame"] for e in theirs["events"]]
@@ -38,10 +56,10 @@ def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]
             assert a["probability"] == pytest.approx(b["probability"], abs=1e-5)
     body = {"documents": documents}
     asked_of: tuple[tuple[str, Iterable[Any]], ...] = (
-        ("score", api.score(runs[0], documents)),
-        ("embed", api.embed(runs[0], documents)),
-        ("next", api.next_events(runs[0], documents, beam=BEAM)),
-        ("fill", api.fill(runs[0], documents)),
+        ("score", score_documents(model, read, top=SurprisalOptions().frames)),
+        ("embed", embed(model, read, **EmbedOptions().values())),
+        ("next", next_events(model, read, **ForecastOptions().values())),
+        ("fill", fill_documents(model, read, **ForecastOptions().values())),
     )
     for operation, answers in asked_of:
         found = served.ask(f"/api/{operation}", body).json["documents"]
@@ -51,9 +69,10 @@ def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]
     assert {event["verb"] for event in told["events"]} == {"tried"}
     (filled,) = served.ask("/api/fill", {"documents": [[EVENTS[0], None, "tried ?"]]}).json["documents"]
     assert [hole["event"] for hole in filled["holes"]] == [2, 3]
-    asked = {"events": EVENTS[:1], "length": 2, "scripts": 2}
+    asked = {"seed_events": EVENTS[:1], "events": 2, "scripts": 2}
     scripts = served.ask("/api/generate", asked).json["scripts"]
-    written = api.generate(runs[0], EVENTS[:1], events=2, scripts=2)
+    options = GenerateOptions(events=2, scripts=2)
+    written = generate(model, options, seed_events=[to_event(EVENTS[0])])
     assert [s["log_prob"] for s in scripts] == pytest.approx([s.log_prob for s in written], abs=1e-4)
 
 
@@ -62,7 +81,7 @@ def test_who_asks_about_strange_words_is_warned(served: Served) -> None:
     for operation in ("infer", "score", "next", "fill", "embed"):
         assert "4 of 6 words" in served.ask(f"/api/{operation}", {"documents": strange}).json["warning"]
         assert "warning" not in served.ask(f"/api/{operation}", {"documents": [EVENTS]}).json
-    assert "4 of 6" in served.ask("/api/generate", {"events": strange[0], "length": 1}).json["warning"]
+    assert "4 of 6" in served.ask("/api/generate", {"seed_events": strange[0], "events": 1}).json["warning"]
     for view in ("read", "next"):
         assert "4 of 6 words" in served.ask(f"/{view}?{urlencode([('e', e) for e in strange[0]])}").text
         assert "ssdvae train" not in served.ask(f"/{view}?{urlencode([('e', e) for e in EVENTS])}").text
@@ -93,14 +112,28 @@ def test_many_at_once_get_what_they_would_get_alone(served: Served) -> None:
             "51 events in one request, expected 50 at most",
         ),
         ("/api/infer", {"documents": [["a b c d e f g"]]}, 422, "expected"),
-        ("/api/infer", {"documents": 3}, 422, "documents"),
+        ("/api/infer", {"documents": 3}, 422, "--documents: found 3, expected documents"),
         ("/api/infer", {"documents": [], "run": "other"}, 422, "no model 'other'"),
         ("/api/infer", {"documents": [], "file": "/etc/passwd"}, 422, "file"),
         ("/api/infer", b"{", 422, "JSON"),
         ("/api/infer", {"documents": [["x" * 5000]]}, 413, "more than 4,000 bytes"),
-        ("/api/generate", {"events": ["met ann"], "length": 10_000}, 422, "length"),
-        ("/api/generate", {"events": ["met ann"], "frames": ["Nonesuch"]}, 422, "Nonesuch"),
+        ("/api/infer", [], 422, "expected an object"),
+        ("/api/infer", {}, 422, "--documents: found nothing, expected documents"),
+        ("/api/infer", {"documents": [], "topp": 3}, 422, "did you mean 'top'?"),
+        (
+            "/api/infer",
+            {"documents": [], "top": 0},
+            422,
+            "--top: found 0, expected a whole number, at least 1",
+        ),
+        ("/api/next", {"documents": [], "beam": "x"}, 422, "--beam: found 'x', expected a whole number"),
+        ("/api/next", {"documents": [], "given": ["Trial"]}, 422, "--given: found ['Trial'], expected"),
+        ("/api/generate", {"seed_events": ["met ann"], "events": 10_000}, 422, "--events: found 10,000"),
+        ("/api/generate", {"seed_events": ["met ann"], "frames": ["Nonesuch"]}, 422, "Nonesuch"),
         ("/api/frames/Nonesuch", None, 422, "Nonesuch"),
+        ("/api/frames/Trial?top=many", None, 422, "--top: found 'many', expected a whole number"),
+        ("/api/documents?count=0", None, 422, "--count: found '0', expected a whole number, from 1 to 100"),
+        ("/api/documents?found=1", None, 422, "no option 'found'"),
         ("/api/nothing", None, 404, ""),
     ],
 )
@@ -125,7 +158,7 @@ def test_a_body_that_does_not_say_how_long_it_is_is_measured(limited: Served) ->
 
 def test_who_takes_too_long_is_told_so(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     let_go = threading.Event()
-    monkeypatch.setattr("ssdvae.app.explorer._infer", lambda *_: [let_go.wait(60)])
+    monkeypatch.setattr("ssdvae.app.explorer.infer_documents", lambda *_, **__: [let_go.wait(60)])
     with serving(runs[:1], seconds=0.1) as hurried:
         reply = hurried.ask("/api/infer", {"documents": [EVENTS]})
         assert (reply.status, reply.headers["retry-after"]) == (503, "1")
@@ -147,10 +180,10 @@ def test_other_names_and_other_sites_are_refused(served: Served) -> None:
 
 
 def test_others_need_the_token(runs: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(ssdvae.UserError, match="--token"):
-        api.explore(runs[0], host="0.0.0.0", open=False)
-    with pytest.raises(ssdvae.UserError, match="12 or more"):
-        api.explore(runs[0], host="0.0.0.0", token="short", open=False)
+    with pytest.raises(UserError, match="--token"):
+        ExploreOptions(host="0.0.0.0")
+    with pytest.raises(UserError, match="12 or more"):
+        ExploreOptions(host="0.0.0.0", token="short")
     token = "a long & odd token"
     with serving(runs[:1], host="0.0.0.0", token=token) as open_to_all:
         for path in ("/read", "/docs", "/openapi.json", "/api/models", "/assets/app.js", "/nothing"):
@@ -257,7 +290,7 @@ def test_documents_of_a_file_or_none(runs: list[Path], tmp_path: Path) -> None:
         found = named.ask("/api/documents?words=zoe").json
         assert [document["id"] for document in found["documents"]] == ["mine"]
         assert str(tmp_path) not in named.ask("/documents").text
-        found = named.ask("/api/documents?unusual=1").json
+        found = named.ask("/api/documents?anomalies=1").json
         assert found["found"] == 1
         # The second model infers no frames, which is said.
         assert "infers no frames" in named.ask("/documents?run=rnnlm").text
@@ -270,7 +303,8 @@ def test_frames_of_a_file_and_of_scripts_where_there_are_no_documents(
     file.write_text('{"id": "mine", "events": [{"verb": "tried", "subj": "zoe"}, {"verb": "jailed"}]}\n')
     with serving(runs[:1], documents=file) as named:
         assert "Trial" in named.ask("/frames?q=tried").text
-    ssdvae.pack(runs[0], packed, tasks="perplexity", bound_samples=1, progress=False)
+    shutil.copytree(runs[0], packed, ignore=shutil.ignore_patterns("config.yaml"))
+    write_jsonl(packed / SCRIPTS, documents(9))
     with serving([packed]) as alone:
         page = alone.ask("/frames").text
         assert "the model wrote by itself" in page

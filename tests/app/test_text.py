@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from playwright.sync_api import Browser, expect
 
-import ssdvae
-from ssdvae.app.text import LONGEST
-from ssdvae.data.readers import read_documents
+from ssdvae.app.views import LONGEST_TEXT
+from ssdvae.extraction.extract import extract_text
+from ssdvae.extraction.options import ExtractOptions
 from tests.app.conftest import Served, serving
 from tests.browsing import Opened, needs_browser
 from tests.browsing import browser as browser
@@ -24,12 +24,8 @@ def found_in(served: Served, text: str) -> tuple[int, list[str], str]:
     return reply.status, parse_qs(urlsplit(there).query).get("e", []), reply.text
 
 
-def test_a_text_becomes_its_events(runs: list[Path], spacy_model: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text(TEXT)
-    ssdvae.extract(
-        tmp_path / "a.txt", tmp_path / "a.jsonl", spacy_model=str(spacy_model), jobs=1, progress=False
-    )
-    (document,) = read_documents(tmp_path / "a.jsonl")
+def test_a_text_becomes_its_events(runs: list[Path], spacy_model: Path) -> None:
+    document = extract_text(TEXT, ExtractOptions(spacy_model=str(spacy_model)))
     with serving(runs[:1], spacy_model=str(spacy_model)) as served:
         status, events, _ = found_in(served, TEXT)
         assert status == 303
@@ -37,7 +33,7 @@ def test_a_text_becomes_its_events(runs: list[Path], spacy_model: Path, tmp_path
         status, events, page = found_in(served, "...")
         assert (status, events) == (200, [])
         assert "no events were found" in page
-        assert "at most" in found_in(served, "x" * (LONGEST + 1))[2]
+        assert "at most" in found_in(served, "x" * (LONGEST_TEXT + 1))[2]
 
 
 def test_without_a_parser_the_view_says_what_to_install(runs: list[Path]) -> None:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.data.cloze import ClozeItem, ClozeTask, Sequel, read_cloze, writable, write_cloze
 from ssdvae.data.events import MISSING
+from ssdvae.data.items import ClozeItem, ClozeTask, Script, read_cloze, writable, write_cloze
 from ssdvae.data.vocabulary import UNKNOWN, Vocabulary
-from ssdvae.errors import DataError, UserError
+from ssdvae.io.errors import DataError, UserError
 
 ODD = st.sampled_from(["None", "none", "<tup", "TUP", "_NULL", "<unk>", "“", "\ufeff", "ß", "\u2028"])
 WORDS = (st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5) | ODD).filter(writable)
@@ -26,7 +26,7 @@ EVENTS = st.tuples(WORDS, WORDS, WORDS, WORDS)
 def item_lists(draw: st.DrawFn) -> list[ClozeItem]:
     events, options = draw(st.integers(2, 4)), draw(st.integers(2, 4))
 
-    def sequels(size: int) -> st.SearchStrategy[Sequel]:
+    def sequels(size: int) -> st.SearchStrategy[Script]:
         return st.lists(EVENTS, min_size=size, max_size=size).map(tuple)
 
     distractors = st.lists(sequels(events - 1), min_size=options - 1, max_size=options - 1).map(tuple)
@@ -171,7 +171,7 @@ def test_every_word_is_where_the_item_has_it(items: list[ClozeItem], lowercase: 
     def shown(ids: Any) -> list[str]:
         return [vocabulary.name(id) for id in np.ravel(ids)]
 
-    def flat(*parts: Sequel) -> list[str]:
+    def flat(*parts: Script) -> list[str]:
         found = [word for part in parts for event in part for word in event]
         return [word if word == MISSING or not lowercase else word.lower() for word in found]
 

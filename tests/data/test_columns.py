@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssdvae.config import PrepareSettings
-from ssdvae.data.columns import XES, Bins, Columns, columns_of, no_column, places_of, quantile_edges, word_of
-from ssdvae.errors import DataError, Malformed, UserError
+from ssdvae.data.columns import XES, Bins, Columns, columns_of, find_places, no_column, word_of
+from ssdvae.data.options import PrepareOptions
+from ssdvae.data.readers.tables import sort_rows
+from ssdvae.io.errors import DataError, Malformed, UserError
+from ssdvae.io.files import stop_at_first_error
 
 NAMES = st.text("abcXYZ:_ é", min_size=1, max_size=6).map(str.strip).filter(bool)
 NUMBERS = st.floats(-1e9, 1e9) | st.integers(-5, 5).map(float)
@@ -61,12 +64,12 @@ def test_slots_are_called_like_columns_as_far_as_they_can() -> None:
 
 
 def test_settings_name_the_columns() -> None:
-    assert columns_of(PrepareSettings(), log=False) is None
-    assert columns_of(PrepareSettings(), log=True) == XES
-    asked = PrepareSettings(case="t", head="a", arguments="x, y", label="l", bin="y=3")
+    assert columns_of(PrepareOptions(), log=False) is None
+    assert columns_of(PrepareOptions(), log=True) == XES
+    asked = PrepareOptions(case="t", head="a", arguments="x, y", label="l", bin="y=3")
     assert columns_of(asked, log=False) == Columns("t", "a", None, ("x", "y"), "l")
     assert asked.bins == {"y": 3}
-    mine = columns_of(PrepareSettings(label="stage", gaps=True), log=True)
+    mine = columns_of(PrepareOptions(label="stage", gaps=True), log=True)
     assert mine is not None
     assert (mine.label, mine.gaps, mine.time, mine.head) == ("stage", True, XES.time, XES.head)
     for wrong, message in [
@@ -77,14 +80,25 @@ def test_settings_name_the_columns() -> None:
         ({"arguments": "x,a"}, r"other columns than --head \(a\)"),
     ]:
         with pytest.raises(UserError, match=message):
-            PrepareSettings(**{"case": "t", "head": "a", "arguments": "x,y", **wrong})  # type: ignore[arg-type]
+            PrepareOptions(**{"case": "t", "head": "a", "arguments": "x,y", **wrong})  # type: ignore[arg-type]
     with pytest.raises(Malformed, match="no --head"):
-        columns_of(PrepareSettings(case="t"), log=False)
+        columns_of(PrepareOptions(case="t"), log=False)
 
 
+def quantile_edges(numbers: list[float], count: int) -> tuple[float, ...]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "rows.csv")
+        path.write_text("case,head,amount\n" + "".join(f"a,b,{number!r}\n" for number in numbers))
+        columns = Columns("case", "head", arguments=("amount",))
+        binned = frozenset({"amount"})
+        with sort_rows(path, "csv", columns, stop_at_first_error, binned=binned) as rows:
+            return rows.edges({"amount": count})["amount"]
+
+
+@settings(max_examples=50, deadline=None)
 @given(st.lists(NUMBERS, min_size=1, max_size=60), st.integers(2, 8))
 def test_bins_hold_as_many_numbers_each(numbers: list[float], count: int) -> None:
-    edges = quantile_edges(sorted(Counter(numbers).items()), len(numbers), count)
+    edges = quantile_edges(numbers, count)
     assert list(edges) == sorted(set(edges))
     assert len(edges) < count
     held = Counter(np.searchsorted(edges, numbers, side="right").tolist())
@@ -124,16 +138,16 @@ def test_names_of_bins_can_be_read() -> None:
 
 def test_a_column_that_is_not_there() -> None:
     there = ["ticket", "When", "action"]
-    assert places_of(Path("f"), ["action", "ticket", "stage"], there, optional="stage") == [2, 0, -1]
+    assert find_places(Path("f"), ["action", "ticket", "stage"], there, optional="stage") == [2, 0, -1]
     with pytest.raises(
         DataError, match=r"no column 'acton'.*there: ticket, When, action\ndid you mean 'action'"
     ):
-        places_of(Path("f"), ["acton"], there, None)
+        find_places(Path("f"), ["acton"], there, None)
     with pytest.raises(DataError, match="did you mean 'When'"):
-        places_of(Path("f"), ["when"], there, None)
+        find_places(Path("f"), ["when"], there, None)
     assert "parted by commas" in str(no_column(Path("f"), None, "action", ["ticket action when"]))
     with pytest.raises(DataError, match="2 columns 'a'"):
-        places_of(Path("f"), ["a"], ["a", "a "], None)
+        find_places(Path("f"), ["a"], ["a", "a "], None)
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.config import PrepareSettings
-from ssdvae.data import integrity
-from ssdvae.data.corpus import Corpus, padded_schema
-from ssdvae.data.integrity import check_file
+from ssdvae.data import corpus as corpora
+from ssdvae.data.corpus import Corpus, check_file
+from ssdvae.data.options import PrepareOptions
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
-from ssdvae.errors import DataError, UserError
-from ssdvae.files import sha256
+from ssdvae.io.errors import DataError, UserError
+from ssdvae.io.files import sha256
 from ssdvae.storyworld.world import World
 
 
@@ -32,7 +31,7 @@ from ssdvae.storyworld.world import World
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     write_jsonl(folder / "events.jsonl", World.embedded().documents(60, seed=3))
-    settings = PrepareSettings(events=5, vocabulary=100, valid_share=0.2, test_share=0.2, cloze_options=2)
+    settings = PrepareOptions(events=5, vocabulary=100, valid_share=0.2, test_share=0.2, cloze_options=2)
     return prepare(folder / "events.jsonl", folder / "corpus", settings).folder
 
 
@@ -47,7 +46,7 @@ def open_all(folder: Path) -> Corpus:
     corpus = Corpus(folder)
     for split in ("train", "valid", "test"):
         corpus.split(split)
-    corpus.cloze("valid")
+    corpus.items("cloze", "valid")
     return corpus
 
 
@@ -100,7 +99,7 @@ def test_a_file_is_hashed_once_and_again_when_it_was_touched(
         hashed.append(path.name)
         return sha256(path)
 
-    monkeypatch.setattr(integrity, "sha256", hash_and_tell)
+    monkeypatch.setattr(corpora, "sha256", hash_and_tell)
     Corpus(corpus).split("train")
     assert sorted(hashed) == ["frames.json", "train.arrow", "vocab.json"]
     Corpus(corpus).split("train")
@@ -208,11 +207,8 @@ def test_a_manifest_without_one_of_its_parts(corpus: Path) -> None:
     whole = json.loads((corpus / "manifest.json").read_text())
     for key in whole:
         (corpus / "manifest.json").write_text(json.dumps({k: v for k, v in whole.items() if k != key}))
-        if key in ("cloze", "masked", "order", "bytes", "slots"):
-            open_all(corpus)  # as older ones have it
-        else:
-            with pytest.raises(DataError, match=rf"manifest.json: found (no {key}|format None)"):
-                open_all(corpus)
+        with pytest.raises(DataError, match=rf"manifest.json: found (no {key}|format None)"):
+            open_all(corpus)
 
 
 @pytest.mark.parametrize(
@@ -321,54 +317,6 @@ def test_words_that_are_not_those_of_the_events(corpus: Path) -> None:
         DataError, match=r"document 1: found 7 numbers in 'tokens', expected \d+, for \d events"
     ):
         open_all(corpus)
-
-
-@pytest.fixture
-def padded(corpus: Path) -> Path:
-    """The corpus as format 1 has it: all documents of the training split padded to 5 events."""
-
-    def pad(table: pa.Table) -> pa.Table:
-        rows = [
-            {
-                "id": row["id"],
-                "length": len(row["frames"]),
-                "tokens": row["tokens"] + [0] * (20 - len(row["tokens"])),
-                "frames": row["frames"] + [-1] * (5 - len(row["frames"])),
-            }
-            for row in table.to_pylist()
-        ]
-        return pa.Table.from_pylist(rows, padded_schema(5, 4))
-
-    arrow(corpus, pad)
-    manifest = json.loads((corpus / "manifest.json").read_text())
-    (corpus / "manifest.json").write_text(json.dumps({**manifest, "format": 1}))
-    return corpus
-
-
-def test_a_padded_corpus_is_read_as_any_other(made: Path, padded: Path) -> None:
-    mine, theirs = (Corpus(folder).split("train") for folder in (padded, made))
-    for values in ("tokens", "frames"):
-        assert (getattr(mine, values)[mine.in_order()] == getattr(theirs, values)[theirs.in_order()]).all()
-    assert (mine.lengths == theirs.lengths).all()
-
-
-@pytest.mark.parametrize("length", [0, -1, 6, 2**31 - 1])
-def test_a_padded_length_that_cannot_be(padded: Path, length: int) -> None:
-    arrow(padded, altered("length", 0, length))
-    with pytest.raises(DataError, match=rf"document 1: found {length} in 'length', expected from 1 to 5"):
-        Corpus(padded).split("train")
-
-
-def test_a_padded_corpus_has_as_many_events_as_it_says(padded: Path) -> None:
-    folder, manifest = padded, json.loads((padded / "manifest.json").read_text())
-    for events, message in (
-        (None, "found None at settings.events"),
-        (2, "train.arrow: found fixed_size_list"),
-    ):
-        manifest["settings"]["events"] = events
-        (folder / "manifest.json").write_text(json.dumps(manifest))
-        with pytest.raises(DataError, match=message):
-            Corpus(folder).split("train")
 
 
 @given(st.data())

@@ -8,17 +8,15 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssdvae.config import SPLITS, PrepareSettings
-from ssdvae.data.batches import EVENTS, collate, generator, in_order, mask_frames, within_bounds
-from ssdvae.data.documents import Documents
+from ssdvae.data.batches import EVENTS, collate, in_order, mask_frames, within_bounds
+from ssdvae.data.documents import Documents, describe_cut
 from ssdvae.data.events import Document, Event
+from ssdvae.data.options import SPLITS, PrepareOptions
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
-from ssdvae.data.reading import left_out
 
 lengths_of_documents = st.lists(st.integers(1, 12), min_size=1, max_size=6)
 
@@ -66,7 +64,7 @@ def test_the_first_events_and_what_they_leave_out(lengths: list[int], events: in
     assert events_of(cut) == [(id, row[:events]) for id, row in events_of(documents)]
     assert events_of(documents.first(None)) == events_of(documents)
     lost = sum(lengths) - cut.events
-    said = left_out(documents, events)
+    said = describe_cut(documents, events)
     assert (said is None) == (lost == 0)
     assert said is None or f"({lost:,} of {sum(lengths):,})" in said
 
@@ -90,35 +88,6 @@ def test_a_batch_has_the_events_of_its_documents_and_padding(lengths: list[int],
     assert (batch.frames[~batch.mask] == -1).all()
     assert (batch.observed[~batch.mask] == -1).all()
     assert (collate(documents, rows).observed == -1).all()
-
-
-@given(lengths_of_documents, st.integers(0, 3))
-def test_padding_or_not_makes_no_difference(lengths: list[int], more: int) -> None:
-    ragged = numbered(lengths)
-    padded = Documents.of_padded(
-        ragged.ids,
-        np.pad(ragged.padded(ragged.tokens, 0), ((0, 0), (0, more), (0, 0))),
-        np.pad(ragged.padded(ragged.frames, -1), ((0, 0), (0, more)), constant_values=-1),
-        ragged.lengths,
-    )
-    assert events_of(padded) == events_of(ragged)
-    assert (padded.events, padded.longest) == (ragged.events, ragged.longest)
-    for a, b in ((ragged, padded), (ragged.windows(3, 2), padded.windows(3, 2))):
-        one, other = (collate(d, np.arange(len(d))) for d in (a, b))
-        parts = {name: value for name, value in vars(one).items() if value is not None}
-        assert all(torch.equal(value, vars(other)[name]) for name, value in parts.items())
-        assert (a.frames[a.in_order()] == b.frames[b.in_order()]).all()
-        assert (a.rows() == b.rows()).all()
-
-
-@given(lengths_of_documents)
-def test_masks_of_padded_documents_are_those_of_a_table(lengths: list[int]) -> None:
-    """As runs on corpora of format 1 have drawn them."""
-    ragged = numbered(lengths)
-    table = ragged.padded(ragged.frames, -1)
-    documents = Documents.of_padded(ragged.ids, ragged.padded(ragged.tokens, 0), table, ragged.lengths)
-    draws = torch.rand(table.shape, generator=generator(3, "masks")).numpy()
-    assert (mask_frames(documents, 0.5, 3).reshape(table.shape) == np.where(draws < 0.5, table, -1)).all()
 
 
 @given(st.lists(st.integers(1, 90), max_size=30), st.integers(1, 8))
@@ -156,7 +125,7 @@ def test_a_corpus_has_the_documents_that_it_was_made_from(
         corpus = prepare(
             dict.fromkeys(SPLITS, path),
             Path(temporary, "corpus"),
-            PrepareSettings(events=most, lowercase=False, slots=names),
+            PrepareOptions(events=most, lowercase=False, slots=names),
         )
         split = corpus.split("test")
         found = [

@@ -12,12 +12,8 @@ from typing import Any
 
 import pytest
 
-from ssdvae import api
-from ssdvae.cli.main import main
-from ssdvae.data import sets
-from ssdvae.data.download import download
-from ssdvae.data.sets import SETS, PublicSet
-from ssdvae.errors import UserError
+from ssdvae.data.benchmarks import SETS, download
+from ssdvae.io.errors import UserError
 
 CONTENT = bytes(range(256)) * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -161,22 +157,6 @@ def test_a_set_without_a_digest_says_what_came(
 ) -> None:
     assert download(server.url, tmp_path / "set.txt", None, size=len(CONTENT))
     assert f"that of {tmp_path / 'set.txt'} is {DIGEST}" in caplog.text
-
-
-def test_the_command_and_the_function(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    toy = PublicSet("toy", "a toy", server.url, DIGEST, len(CONTENT), "Nobody", "--mcnc")
-    monkeypatch.setitem(sets.SETS, "toy", toy)
-    assert main(["data", "get", "toy", "--out", str(tmp_path)]) == 0
-    assert "fetched" in capsys.readouterr().err
-    (again,) = api.get_data("toy", tmp_path)
-    assert (again.path, again.fetched) == (tmp_path / "toy.txt", False)
-    assert main(["data", "list"]) == 0
-    assert "a toy" in capsys.readouterr().out
-    assert main(["data", "get", "toys", "--out", str(tmp_path)]) == 2
-    assert "no set 'toys'; there are: similarity-hard" in capsys.readouterr().err
-    assert main(["data", "get"]) == 2
 
 
 def test_every_set_is_at_an_address_that_does_not_change() -> None:

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ssdvae.config import PrepareSettings
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.lemmas import commonest_lemmas, lemma_numbers, load_lemmas
-from ssdvae.data.prepare import prepare
-from ssdvae.data.single import single_events
-from ssdvae.data.vocabulary import Vocabulary
-from ssdvae.errors import DataError
+from ssdvae.data.options import PrepareOptions
+from ssdvae.data.prepare import prepare, single_events
+from ssdvae.data.vocabulary import Vocabulary, lemma_ids, load_lemmas, majority_lemmas
+from ssdvae.io.errors import DataError
 
 EVENTS = [
     {"verb": "Gave", "lemma": "give", "frame": "Giving"},
@@ -32,7 +30,7 @@ def corpus_of(folder: Path, **settings: object) -> Corpus:
     wrong = [{"verb": "gave", "lemma": "wrong", "frame": "Giving"}] * 9
     other.write_text(json.dumps({"id": "b", "events": wrong}) + "\n")
     sources = {"train": events, "valid": other, "test": other}
-    return prepare(sources, folder / "corpus", PrepareSettings.of(settings))  # type: ignore[arg-type]
+    return prepare(sources, folder / "corpus", PrepareOptions.of(settings))  # type: ignore[arg-type]
 
 
 def test_the_commonest_lemma_of_a_head_in_training_is_kept(tmp_path: Path) -> None:
@@ -40,7 +38,7 @@ def test_the_commonest_lemma_of_a_head_in_training_is_kept(tmp_path: Path) -> No
     assert corpus.lemmas == {"gave": "give", "give": "give"}
     assert single_events(corpus, tmp_path / "single").lemmas == corpus.lemmas
     gave, give, left = (
-        lemma_numbers(corpus.vocabulary.names, corpus.lemmas)[corpus.vocabulary.word_id(word)]
+        lemma_ids(corpus.vocabulary.names, corpus.lemmas)[corpus.vocabulary.id(word)]
         for word in ("gave", "give", "left")
     )
     assert gave == give != left
@@ -65,7 +63,7 @@ def test_heads_may_be_their_lemmas(tmp_path: Path) -> None:
 def test_of_equally_common_lemmas_the_first_by_spelling() -> None:
     words = Vocabulary(["None", "<unk>", "saw"], [1, 1, 1])
     counted = Counter({("saw", "see"): 2, ("saw", "saw"): 2, ("gone", "go"): 3})
-    assert commonest_lemmas(counted, words) == {"saw": "saw"}
+    assert majority_lemmas(counted, words) == {"saw": "saw"}
 
 
 @pytest.mark.parametrize("content", ["[]", '{"a": 1}', "{", '{"a": null}'])

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from ssdvae.config import ExtractSettings
-from ssdvae.data.cloze import read_cloze
+from ssdvae.data.items import read_cloze
 from ssdvae.data.readers import read_documents
-from ssdvae.data.readers.typed import read_typed
+from ssdvae.data.readers.text import read_typed
 from ssdvae.data.vectors import read_vectors
-from ssdvae.errors import DataError, UserError
 from ssdvae.extraction.lexicon import read_lexicon
-from ssdvae.extraction.parsed import Raw
+from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.readers import FORMATS
-from ssdvae.files import stop_at_first_error
-from ssdvae.limits import LINE, WHOLE, Held, Limit, read_whole, shown
-from ssdvae.records import read_json
+from ssdvae.extraction.tree import RawDocument
+from ssdvae.io.errors import DataError, UserError
+from ssdvae.io.files import stop_at_first_error
+from ssdvae.io.limits import LINE, WHOLE, Limit, SizeCounter, format_bytes, read_whole
+from ssdvae.io.records import read_json
 
 BOMB = 40 * 2**20
 """Bytes that unpack: far more than the limits of these tests, and more than a reader may hold."""
@@ -52,7 +52,7 @@ def bomb(path: Path, before: bytes, filling: bytes) -> Path:
 
 
 def extracted(format: str) -> Callable[[Path], Any]:
-    return lambda path: list(FORMATS[format].read(path, ExtractSettings(), stop_at_first_error))
+    return lambda path: list(FORMATS[format].read(path, ExtractOptions(), stop_at_first_error))
 
 
 def parsed(format: str) -> Callable[[Path], Any]:
@@ -61,7 +61,7 @@ def parsed(format: str) -> Callable[[Path], Any]:
     def read(path: Path) -> Any:
         with zipfile.ZipFile(path) as archive, archive.open("one") as file:
             content = file.read(900_000)
-        return FORMATS[format].parse(Raw("a", path, 1, content), ExtractSettings())
+        return FORMATS[format].parse(RawDocument("a", path, 1, content), ExtractOptions())
 
     return read
 
@@ -143,7 +143,7 @@ def test_a_limit_that_is_no_number_is_said(text: str, monkeypatch: pytest.Monkey
 
 
 def test_the_pieces_of_one_thing_add_up_and_those_of_the_next_do_not() -> None:
-    held = Held("a", "a row", Limit("SSDVAE_TEST", 2 * 60))
+    held = SizeCounter("a", "a row", Limit("SSDVAE_TEST", 2 * 60))
     for line in range(5):
         held.begin(line)
         assert held.add("x" * 10) + held.add("y" * 10) == "x" * 10 + "y" * 10
@@ -152,6 +152,6 @@ def test_the_pieces_of_one_thing_add_up_and_those_of_the_next_do_not() -> None:
 
 
 def test_sizes_are_shown_in_units() -> None:
-    assert [shown(n) for n in (0, 1023, 1024, 16 * 2**20, 1.5 * 2**30, 2**60)] == [
+    assert [format_bytes(n) for n in (0, 1023, 1024, 16 * 2**20, 1.5 * 2**30, 2**60)] == [
         "0 bytes", "1,023 bytes", "1 KiB", "16 MiB", "1.5 GiB", "1,048,576 TiB",
     ]  # fmt: skip

@@ -22,15 +22,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from ssdvae.config import ColumnSettings, PrepareSettings
 from ssdvae.data.columns import Columns
 from ssdvae.data.events import Document, Event
+from ssdvae.data.options import ColumnOptions, PrepareOptions
 from ssdvae.data.prepare import prepare
-from ssdvae.data.readers import Skipped, read_documents
-from ssdvae.data.readers.grouped import grouped
-from ssdvae.data.tables import asked_columns
-from ssdvae.errors import DataError, UserError
-from ssdvae.files import stop_at_first_error
+from ssdvae.data.readers import Skipped, find_columns, read_documents
+from ssdvae.data.readers.tables import sort_rows
+from ssdvae.io.errors import DataError, UserError
+from ssdvae.io.files import stop_at_first_error
 
 COLUMNS = Columns("ticket", "action", "when", ("agent", "product"), "stage")
 NAMES = COLUMNS.read
@@ -146,10 +145,10 @@ def test_a_table_in_shards_is_one_table(rows: list[Row], ending: str, size: int)
         for number, start in enumerate(range(0, len(rows), size)):
             shard = Path(folder, f"part-{number:05d}.{ending}")
             shard.write_bytes(FORMATS[f"a.{ending}"](rows[start : start + size]))
-        found = list(read_documents(folder, columns=COLUMNS, asked=True))
+        found = list(read_documents(folder, columns=COLUMNS, strict=True))
         assert found == expected(rows)
         with pytest.raises(DataError, match="no column 'agnt'"):
-            list(read_documents(folder, columns=replace(COLUMNS, arguments=("agnt", "product")), asked=True))
+            list(read_documents(folder, columns=replace(COLUMNS, arguments=("agnt", "product")), strict=True))
 
 
 ROW: Row = {
@@ -173,16 +172,16 @@ def test_a_bad_row_of_a_shard_is_told_with_its_file(tmp_path: Path) -> None:
     ):
         (tmp_path / "part-00001.csv").write_bytes(csv_bytes([ROW, {**ROW, **change}]))
         with pytest.raises(DataError, match=message):
-            list(read_documents(tmp_path, columns=COLUMNS, asked=True))
+            list(read_documents(tmp_path, columns=COLUMNS, strict=True))
     (tmp_path / "part-00001.csv").unlink()
     (tmp_path / "part-00001.parquet").write_bytes(parquet_bytes([ROW]))
-    named = ColumnSettings(case="ticket", head="action")
+    named = ColumnOptions(case="ticket", head="action")
     with pytest.raises(UserError, match="shards of different kinds"):
-        asked_columns(named, tmp_path, None)
+        find_columns(named, tmp_path, None)
     for path in tmp_path.iterdir():
         path.unlink()
     with pytest.raises(UserError, match="is a folder without shards"):
-        asked_columns(named, tmp_path, None)
+        find_columns(named, tmp_path, None)
 
 
 def test_parquet_that_ends_before_its_last_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +211,7 @@ def test_a_corpus_of_a_table_in_shards(tmp_path: Path) -> None:
     for number in range(3):
         part = csv_bytes(rows[80 * number : 80 * number + 80])
         (tmp_path / "shards" / f"part-0000{number}.csv").write_bytes(part)
-    asked = PrepareSettings(
+    asked = PrepareOptions(
         case="ticket", time="when", head="action", arguments="agent", bin="agent=3", valid_share=0.2
     )
     one = prepare(tmp_path / "table.csv", tmp_path / "one", asked)
@@ -262,7 +261,7 @@ def test_the_result_does_not_depend_on_the_memory(tmp_path: Path, monkeypatch: p
     for limit in ("20M", "1G"):
         monkeypatch.setenv("SSDVAE_SORT_MEMORY", limit)
         binned = frozenset({"product"})
-        with grouped(tmp_path / "a.csv", "csv", COLUMNS, stop_at_first_error, binned=binned) as some:
+        with sort_rows(tmp_path / "a.csv", "csv", COLUMNS, stop_at_first_error, binned=binned) as some:
             edges = some.edges({"product": 10})
             results.append((edges, list(some.documents(replace(COLUMNS, bins=edges)))))
     assert results[0] == results[1]
@@ -327,7 +326,7 @@ def test_a_column_that_is_not_there_is_told_with_those_that_are(
     near = "agent" if wrong == "arguments" else getattr(columns, wrong)
     with (
         pytest.raises(DataError, match=rf"no column '\w*:?\w*'(?s:.*)stage(?s:.*)did you mean '{near}'"),
-        grouped(path, name[2:], asked, skipped or stop_at_first_error) as rows,
+        sort_rows(path, name[2:], asked, skipped or stop_at_first_error) as rows,
     ):
         list(rows.documents(asked))
 

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.config import SPLITS, EngineSettings, PrepareSettings, Split
 from ssdvae.data import prepare as preparing
 from ssdvae.data import source
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import MISSING, Document, Event
-from ssdvae.data.prepare import prepare, split_of, usable_events
+from ssdvae.data.options import SPLITS, EngineOptions, PrepareOptions, Split
+from ssdvae.data.prepare import prepare, usable_events
 from ssdvae.data.readers import write_jsonl
+from ssdvae.data.source import split_of
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
-from ssdvae.errors import DataError, UserError
-from ssdvae.files import sha256
+from ssdvae.io.errors import DataError, UserError
+from ssdvae.io.files import sha256
 from ssdvae.storyworld.world import World
 
 
@@ -50,7 +50,7 @@ def sources(tmp_path: Path) -> dict[Split, Path]:
 def test_unlabelled_events_are_dropped_before_the_first_m_are_taken(
     sources: dict[Split, Path], tmp_path: Path
 ) -> None:
-    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=2, drop_unlabelled=True))
+    corpus = prepare(sources, tmp_path / "out", PrepareOptions(events=2, drop_unlabelled=True))
     train = corpus.split("train")
     assert train.ids.to_pylist() == ["a", "c"]
     assert train.lengths.tolist() == [2, 1]
@@ -74,14 +74,14 @@ def test_documents_are_kept_whole_and_what_is_cut_is_counted(tmp_path: Path) -> 
     assert whole.split("train").lengths.tolist() == [40, 3]
     assert whole.manifest["splits"]["train"]["cut_events"] == 0
     assert [whole.longest(split) for split in SPLITS] == [40, 40, 40]
-    cut = prepare(sources, tmp_path / "cut", PrepareSettings(events=5))
+    cut = prepare(sources, tmp_path / "cut", PrepareOptions(events=5))
     assert cut.split("train").lengths.tolist() == [5, 3]
     assert cut.manifest["splits"]["train"]["cut_events"] == 35
     assert [cut.longest(split) for split in SPLITS] == [5, 5, 5]
 
 
 def test_unlabelled_events_are_kept_as_latent(sources: dict[Split, Path], tmp_path: Path) -> None:
-    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=3))
+    corpus = prepare(sources, tmp_path / "out", PrepareOptions(events=3))
     train = corpus.split("train")
     counts = corpus.manifest["splits"]["train"]
     assert (counts["dropped_events"], counts["frameless_events"], counts["events"]) == (0, 3, 6)
@@ -93,45 +93,45 @@ def test_a_frame_outside_the_training_inventory_counts_as_none(
     sources: dict[Split, Path], tmp_path: Path
 ) -> None:
     """H is in the validation split only."""
-    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=3, drop_unlabelled=True))
+    corpus = prepare(sources, tmp_path / "out", PrepareOptions(events=3, drop_unlabelled=True))
     assert "H" not in corpus.frames
     valid = corpus.split("valid")
     assert [corpus.frames.name(f) for f in valid.frames] == ["G", "F", "F"]
-    latent = prepare(sources, tmp_path / "latent", PrepareSettings(events=3)).split("valid")
+    latent = prepare(sources, tmp_path / "latent", PrepareOptions(events=3)).split("valid")
     assert latent.frames.tolist() == [corpus.frames.id("G"), -1, corpus.frames.id("F")]
 
 
 def test_words_are_counted_on_the_training_split_only(sources: dict[Split, Path], tmp_path: Path) -> None:
-    labelled = PrepareSettings(events=5, drop_unlabelled=True)
+    labelled = PrepareOptions(events=5, drop_unlabelled=True)
     corpus = prepare(sources, tmp_path / "out", labelled)
     # The verbs of the kept training events: verb0 twice, verb2 and verb3 once; verb1 is in validation only.
     counts = dict(zip(corpus.vocabulary.names, corpus.vocabulary.counts, strict=True))
     assert counts == {MISSING: 4, UNKNOWN: 0, "in": 4, "she": 4, "verb0": 2, "verb2": 1, "verb3": 1}
     assert corpus.split("valid").tokens[1, 0] == corpus.vocabulary.id("verb2")
-    small = prepare(sources, tmp_path / "small", replace(labelled, vocabulary=4))
+    small = prepare(sources, tmp_path / "small", labelled.changed(vocabulary=4))
     assert small.vocabulary.names == (MISSING, UNKNOWN, "in", "she")
     assert small.vocabulary.counts[1] == 4
     assert small.manifest["splits"]["train"]["unknown_words"] == 4
 
 
 def test_short_documents_can_be_left_out(sources: dict[Split, Path], tmp_path: Path) -> None:
-    settings = PrepareSettings(events=3, min_events=2)
+    settings = PrepareOptions(events=3, min_events=2)
     assert prepare(sources, tmp_path / "out", settings).split("train").ids.to_pylist() == ["a", "b"]
-    labelled = replace(settings, drop_unlabelled=True)
+    labelled = settings.changed(drop_unlabelled=True)
     assert prepare(sources, tmp_path / "labelled", labelled).split("train").ids.to_pylist() == ["a"]
 
 
 def test_the_manifest_names_its_sources(sources: dict[Split, Path], tmp_path: Path) -> None:
-    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=2))
+    corpus = prepare(sources, tmp_path / "out", PrepareOptions(events=2))
     recorded = {source["path"]: source["sha256"] for source in corpus.manifest["sources"]}
     assert recorded == {str(path): sha256(path) for path in sources.values()}
-    assert corpus.manifest["settings"] == PrepareSettings(events=2).to_dict()
+    assert corpus.manifest["settings"] == PrepareOptions(events=2).to_dict()
     for name, digest in corpus.manifest["sha256"].items():
         assert sha256(tmp_path / "out" / name) == digest
 
 
 def test_one_file_is_split_by_the_names_of_its_documents(tmp_path: Path) -> None:
-    settings = PrepareSettings(valid_share=0.2, test_share=0.1)
+    settings = PrepareOptions(valid_share=0.2, test_share=0.1)
     documents = [document(f"d{i}", "F") for i in range(2000)]
     write_jsonl(tmp_path / "all.jsonl", documents)
     corpus = prepare(tmp_path / "all.jsonl", tmp_path / "out", settings)
@@ -148,13 +148,13 @@ def test_one_file_is_split_by_the_names_of_its_documents(tmp_path: Path) -> None
 
 @given(st.text())
 def test_every_id_has_a_split(id: str) -> None:
-    assert split_of(id.encode(errors="ignore").decode(), PrepareSettings()) in SPLITS
+    assert split_of(id.encode(errors="ignore").decode(), PrepareOptions()) in SPLITS
 
 
 @given(st.lists(st.sampled_from(["F", "G", None]), max_size=8), st.integers(1, 4))
 def test_usable_events_are_the_first_or_the_first_with_a_frame(frames: list[str | None], events: int) -> None:
     for drop in (False, True):
-        kept = usable_events(document("a", *frames), PrepareSettings(events=events, drop_unlabelled=drop))
+        kept = usable_events(document("a", *frames), PrepareOptions(events=events, drop_unlabelled=drop))
         expected = [f"verb{i}" for i, frame in enumerate(frames) if frame is not None or not drop][:events]
         assert [event.head for event in kept] == expected
 
@@ -169,7 +169,7 @@ def test_nothing_is_left_of_a_failed_preparation(sources: dict[Split, Path], tmp
 def test_bad_documents_can_be_skipped_and_are_counted(sources: dict[Split, Path], tmp_path: Path) -> None:
     with open(sources["train"], "a") as file:
         file.write("not json\n")
-    corpus = prepare(sources, tmp_path / "out", PrepareSettings(events=2), skip_bad=True)
+    corpus = prepare(sources, tmp_path / "out", PrepareOptions(events=2), skip_bad=True)
     assert corpus.manifest["skipped"][str(sources["train"])] == 1
     assert len(corpus.split("train")) == 3
 
@@ -188,7 +188,7 @@ def test_a_corpus_without_any_frame_keeps_all_events(tmp_path: Path) -> None:
     for split in ("train", "valid"):
         assert corpus.split(split).frames.tolist() == [-1, -1]
     with pytest.raises(UserError, match="no event of the training split has a frame"):
-        prepare(write_splits(tmp_path, **rows), tmp_path / "none", PrepareSettings(drop_unlabelled=True))
+        prepare(write_splits(tmp_path, **rows), tmp_path / "none", PrepareOptions(drop_unlabelled=True))
     sources = write_splits(tmp_path, train=[], valid=[], test=[])
     with pytest.raises(UserError, match="no documents are left for training; is the file empty"):
         prepare(sources, tmp_path / "empty")
@@ -208,7 +208,7 @@ def test_damaged_folders_are_named(sources: dict[Split, Path], tmp_path: Path) -
 
 def test_the_arrow_files_are_plain_streams(sources: dict[Split, Path], tmp_path: Path) -> None:
     """Other tools read them without this package."""
-    prepare(sources, tmp_path / "out", PrepareSettings(events=2, drop_unlabelled=True))
+    prepare(sources, tmp_path / "out", PrepareOptions(events=2, drop_unlabelled=True))
     with pa.OSFile(str(tmp_path / "out" / "train.arrow")) as file:
         rows = pa.ipc.open_stream(file).read_all().to_pylist()
     assert [row["id"] for row in rows] == ["a", "c"]
@@ -221,14 +221,14 @@ words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
 
 @given(st.dictionaries(words, st.integers(1, 9), max_size=20), st.integers(3, 12))
 def test_a_vocabulary_has_the_most_frequent_words(counts: dict[str, int], size: int) -> None:
-    vocabulary = Vocabulary.from_counts(Counter(counts), size)
+    vocabulary = Vocabulary.most_frequent(Counter(counts), size)
     assert vocabulary.names[:2] == (MISSING, UNKNOWN)
     kept, rest = set(vocabulary.names), set(counts) - set(vocabulary.names)
     assert len(vocabulary) == min(size, len(set(counts) | {MISSING, UNKNOWN}))
     if rest:
         assert min(counts[w] for w in kept & set(counts) - {MISSING, UNKNOWN}) >= max(counts[w] for w in rest)
     for word in counts:
-        assert vocabulary.name(vocabulary.word_id(word)) == (word if word in kept else UNKNOWN)
+        assert vocabulary.name(vocabulary.word_ids([word])[0]) == (word if word in kept else UNKNOWN)
 
 
 def test_inventories_survive_saving(tmp_path: Path) -> None:
@@ -245,10 +245,10 @@ def test_inventories_survive_saving(tmp_path: Path) -> None:
 
 def test_every_event_can_be_a_document_by_itself(sources: dict[Split, Path], tmp_path: Path) -> None:
     """All of them, not only the first M; those without a frame are kept or dropped as ever."""
-    settings = PrepareSettings(events=2, single_events=True)
+    settings = PrepareOptions(events=2, single_events=True)
     whole = prepare(sources, tmp_path / "whole", settings).split("train")
     assert whole.ids.to_pylist() == ["a#1", "a#2", "a#3", "a#4", "b#1", "b#2", "c#1"]
-    corpus = prepare(sources, tmp_path / "out", replace(settings, drop_unlabelled=True))
+    corpus = prepare(sources, tmp_path / "out", settings.changed(drop_unlabelled=True))
     train = corpus.split("train")
     assert train.ids.to_pylist() == ["a#1", "a#3", "a#4", "c#1"]
     assert train.tokens.shape == (4, 4)
@@ -261,14 +261,14 @@ def test_without_a_file_validation_is_a_share_of_the_training_file(tmp_path: Pat
     write_jsonl(tmp_path / "train.jsonl", train)
     write_jsonl(tmp_path / "test.jsonl", [document("e", "F")])
     given: dict[Split, Path] = {"train": tmp_path / "train.jsonl", "test": tmp_path / "test.jsonl"}
-    corpus = prepare(given, tmp_path / "out", PrepareSettings(valid_share=0.2, test_share=0.3))
+    corpus = prepare(given, tmp_path / "out", PrepareOptions(valid_share=0.2, test_share=0.3))
     parts = {split: set(corpus.split(split).ids.to_pylist()) for split in SPLITS}
     assert parts["train"] | parts["valid"] == {d.id for d in train}
     assert not parts["train"] & parts["valid"]
     assert parts["test"] == {"e"}
     assert abs(len(parts["valid"]) - 40) < 4 * (200 * 0.2 * 0.8) ** 0.5
     with pytest.raises(UserError, match="'test'"):
-        prepare({"train": tmp_path / "train.jsonl"}, tmp_path / "other", PrepareSettings())
+        prepare({"train": tmp_path / "train.jsonl"}, tmp_path / "other", PrepareOptions())
 
 
 @pytest.fixture
@@ -291,13 +291,13 @@ def test_a_corpus_is_the_same_however_its_documents_are_shared_out(
     path = tmp_path / "events.jsonl"
     write_jsonl(path, World.embedded().documents(90, seed=1))
     path.write_bytes(path.read_bytes() + b"not json\n\n\xff\n")
-    settings = PrepareSettings(valid_share=0.2, test_share=0.2, cloze_items=6, frames=frames)
+    settings = PrepareOptions(valid_share=0.2, test_share=0.2, cloze_items=6, frames=frames)
     monkeypatch.setattr(preparing, "ROWS", 16)
     whole = prepare(path, tmp_path / "whole", settings, skip_bad=True)
     assert whole.manifest["skipped"] == {str(path): 2}
     for name, jobs in (("pieces", 1), ("two", 2)):
         monkeypatch.setattr(source, "BYTES", 9000)
-        prepare(path, tmp_path / name, settings, skip_bad=True, engine=EngineSettings(jobs=jobs))
+        prepare(path, tmp_path / name, settings, skip_bad=True, engine=EngineOptions(jobs=jobs))
         assert contents(tmp_path / name) == contents(tmp_path / "whole")
 
 
@@ -329,7 +329,7 @@ def test_the_first_bad_line_is_named_whoever_reads_it(tmp_path: Path, small_bloc
         said = []
         for jobs in (1, 2) if kind == "event" else (1,):
             with pytest.raises(DataError) as caught:
-                prepare(path, tmp_path / "out", engine=EngineSettings(jobs=jobs))
+                prepare(path, tmp_path / "out", engine=EngineOptions(jobs=jobs))
             assert (caught.value.path, caught.value.line) == (path, 71)
             said.append(str(caught.value))
         assert len(set(said)) == 1

@@ -21,7 +21,7 @@ from pyarrow import parquet
 
 from ssdvae.data.events import SLOTS, Document, Event, Origin, document_to_record
 from ssdvae.data.readers import READERS, Skipped, guess_format, read_documents, write_jsonl
-from ssdvae.errors import DataError, UserError
+from ssdvae.io.errors import DataError, UserError
 
 FIELDS = (*SLOTS, "frame")
 CHARACTERS = st.characters(exclude_categories=["Cs"])

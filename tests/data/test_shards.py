@@ -13,19 +13,20 @@ from typing import Any
 
 import pytest
 
-from ssdvae.config import AnnotateSettings, EngineSettings, ExtractSettings, PrepareSettings
 from ssdvae.data.events import Document, Event
+from ssdvae.data.options import EngineOptions, PrepareOptions
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.data.shards import UNFINISHED
-from ssdvae.errors import UserError
 from ssdvae.extraction.annotate import annotate
 from ssdvae.extraction.extract import extract
 from ssdvae.extraction.lexicon import read_lexicon
+from ssdvae.extraction.options import AnnotateOptions, ExtractOptions
+from ssdvae.io.errors import UserError
 from tests.extraction.stopping import Stopped, stop_after
 from tests.extraction.test_extract import corpus
 
-THREE = ExtractSettings(shard_documents=3, jobs=1)
+THREE = ExtractOptions(shard_documents=3, jobs=1)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -60,10 +61,10 @@ def test_shards_one_after_another_are_the_one_file(source: Path, tmp_path: Path)
 def test_a_folder_of_shards_stays_cut_as_it_is(ending: Any, source: Path, tmp_path: Path) -> None:
     (tmp_path / "verbs.csv").write_text("verb,frame\nopened,Openness\nwas,Being\ngave,Giving\n")
     lexicon = read_lexicon(tmp_path / "verbs.csv")
-    extract([source], tmp_path / "events", ExtractSettings(shard_documents=3, jobs=1, shard_format=ending))
+    extract([source], tmp_path / "events", ExtractOptions(shard_documents=3, jobs=1, shard_format=ending))
     extract([source], tmp_path / "events.jsonl", THREE)
-    annotate(tmp_path / "events.jsonl", tmp_path / "framed.jsonl", lexicon, AnnotateSettings(jobs=1))
-    settings = AnnotateSettings(jobs=1, shard_format=ending)
+    annotate(tmp_path / "events.jsonl", tmp_path / "framed.jsonl", lexicon, AnnotateOptions(jobs=1))
+    settings = AnnotateOptions(jobs=1, shard_format=ending)
     done = annotate(tmp_path / "events", tmp_path / "framed", lexicon, settings)
     assert [p.name for p in sorted((tmp_path / "framed").iterdir())] == [
         f"part-0000{n}.{ending}" for n in range(4)
@@ -74,7 +75,7 @@ def test_a_folder_of_shards_stays_cut_as_it_is(ending: Any, source: Path, tmp_pa
 
 def test_any_number_of_processes_gives_the_same_shards(source: Path, tmp_path: Path) -> None:
     for jobs in (1, 2):
-        extract([source], tmp_path / str(jobs), ExtractSettings(shard_documents=3, jobs=jobs))
+        extract([source], tmp_path / str(jobs), ExtractOptions(shard_documents=3, jobs=jobs))
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
@@ -155,8 +156,8 @@ def test_other_work_is_not_mixed_in(source: Path, tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         extract([source], out, THREE, progress=stop_after(1))
     with pytest.raises(UserError, match="was begun with other input or settings"):
-        extract([source], out, ExtractSettings(shard_documents=3, jobs=1, negation="drop"))
-    extract([source], out, ExtractSettings(shard_documents=3, jobs=2))  # the processes may be others
+        extract([source], out, ExtractOptions(shard_documents=3, jobs=1, negation="drop"))
+    extract([source], out, ExtractOptions(shard_documents=3, jobs=2))  # the processes may be others
     with pytest.raises(UserError, match="is already there"):
         extract([source], out, THREE)
 
@@ -176,7 +177,7 @@ def test_bad_lines_of_a_shard_are_told_by_who_reads_them(tmp_path: Path) -> None
     (shards / "part-00001.jsonl").write_bytes(good.encode() + b"\xff\n{}\n")
     (tmp_path / "verbs.csv").write_text("verb,frame\nmet,Meeting\n")
     lexicon = read_lexicon(tmp_path / "verbs.csv")
-    settings = AnnotateSettings(jobs=1, shard_format="jsonl")
+    settings = AnnotateOptions(jobs=1, shard_format="jsonl")
     with pytest.raises(UserError, match=r"part-00001\.jsonl, line 2"):
         annotate(shards, tmp_path / "out", lexicon, settings)
     shutil.rmtree(tmp_path / "out")
@@ -189,9 +190,9 @@ def test_bad_lines_of_a_shard_are_told_by_who_reads_them(tmp_path: Path) -> None
 
 
 def test_parquet_keeps_all_that_json_lines_keep(source: Path, tmp_path: Path) -> None:
-    text = ExtractSettings(jobs=1, keep_text=True)
+    text = ExtractOptions(jobs=1, keep_text=True)
     extract([source], tmp_path / "lines.jsonl", text)
-    extract([source], tmp_path / "table", ExtractSettings(jobs=1, keep_text=True, shard_format="parquet"))
+    extract([source], tmp_path / "table", ExtractOptions(jobs=1, keep_text=True, shard_format="parquet"))
     assert list(read_documents(tmp_path / "table")) == list(read_documents(tmp_path / "lines.jsonl"))
 
 
@@ -215,9 +216,9 @@ def test_a_corpus_is_the_same_from_a_file_and_from_shards(ending: str, jobs: int
         else:
             part.with_suffix(".jsonl.gz").write_bytes(gzip.compress(part.read_bytes()))
             part.unlink()
-    settings = PrepareSettings(cloze_items=0)
+    settings = PrepareOptions(cloze_items=0)
     prepare(tmp_path / "all.jsonl", tmp_path / "one", settings)
-    prepare(tmp_path / "shards", tmp_path / "many", settings, engine=EngineSettings(jobs=jobs))
+    prepare(tmp_path / "shards", tmp_path / "many", settings, engine=EngineOptions(jobs=jobs))
     one, many = (contents(tmp_path / name) for name in ("one", "many"))
     assert {n: c for n, c in one.items() if n != "manifest.json"} == {
         n: c for n, c in many.items() if n != "manifest.json"

@@ -8,21 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from ssdvae.config import SPLITS, PrepareSettings
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.prepare import prepare
+from ssdvae.data.options import SPLITS, PrepareOptions
+from ssdvae.data.prepare import prepare, single_events
 from ssdvae.data.readers import write_jsonl
-from ssdvae.data.single import single_events
-from ssdvae.errors import UserError
-from ssdvae.files import sha256
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import sha256
 from ssdvae.storyworld.world import World
 
 
 def corpus_of(folder: Path, seed: int, test_share: float = 0.1) -> Corpus:
     write_jsonl(folder / f"{seed}.jsonl", World.embedded().documents(80, seed))
-    settings = PrepareSettings(
-        vocabulary=100, events=4, valid_share=0.2, test_share=test_share, cloze_items=0
-    )
+    settings = PrepareOptions(vocabulary=100, events=4, valid_share=0.2, test_share=test_share, cloze_items=0)
     return prepare(folder / f"{seed}.jsonl", folder / f"corpus{seed}", settings)
 
 

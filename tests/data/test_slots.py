@@ -16,11 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from ssdvae.config import PrepareSettings
-from ssdvae.config.slots import TAKEN, slots_of_text
-from ssdvae.data.cloze import ClozeItem, read_cloze, write_cloze
 from ssdvae.data.events import (
     MISSING,
+    RESERVED,
     SLOTS,
     Document,
     Event,
@@ -30,12 +28,14 @@ from ssdvae.data.events import (
     event_to_record,
     to_event,
 )
+from ssdvae.data.items import ClozeItem, read_cloze, write_cloze
+from ssdvae.data.options import PrepareOptions
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import read_documents, write_jsonl
-from ssdvae.errors import Malformed, UserError
+from ssdvae.io.errors import Malformed, UserError
 
 WORDS = st.text("abcXYZé-_.1", min_size=1, max_size=4).filter(lambda word: word not in ("-", "_"))
-NAMES = st.text("abcXYZé_1", min_size=1, max_size=4).filter(lambda name: name not in TAKEN)
+NAMES = st.text("abcXYZé_1", min_size=1, max_size=4).filter(lambda name: name not in RESERVED)
 SLOT_NAMES = st.lists(NAMES, min_size=1, max_size=7, unique_by=str.lower).map(tuple)
 
 
@@ -148,8 +148,8 @@ def test_a_record_without_its_head_is_told_the_slots() -> None:
 )
 def test_names_that_no_slot_can_have(text: str, problem: str) -> None:
     with pytest.raises(UserError, match=f"--slots: found .*{problem}"):
-        PrepareSettings(slots=text)
-    assert slots_of_text(" a , b") == ("a", "b")
+        PrepareOptions(slots=text)
+    assert PrepareOptions(slots=" a , b").slot_names == ("a", "b")
 
 
 def test_a_corpus_keeps_the_names_of_its_slots(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_corpus_keeps_the_names_of_its_slots(tmp_path: Path) -> None:
         Document(str(n), (Event("opened", "x", frame="F"), Event("closed", frame="G"))) for n in range(40)
     ]
     write_jsonl(tmp_path / "log.jsonl", documents, ("action", "agent"))
-    corpus = prepare(tmp_path / "log.jsonl", tmp_path / "corpus", PrepareSettings(slots="action,agent"))
+    corpus = prepare(tmp_path / "log.jsonl", tmp_path / "corpus", PrepareOptions(slots="action,agent"))
     assert corpus.slots == ("action", "agent")
     assert corpus.split("train").tokens.shape[1] == 2
     corpus.check_names(corpus.vocabulary, corpus.frames, corpus.slots)

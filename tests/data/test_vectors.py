@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ssdvae.data.vectors import Vectors, read_vectors
-from ssdvae.errors import DataError, UserError
+from ssdvae.io.errors import DataError, UserError
 
 # Vectors are told from a word with spaces only by counting, so a number must not be part of a word here.
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp", "N"]), min_size=1, max_size=5)

@@ -11,20 +11,29 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ssdvae.config import EvaluateSettings, PrepareSettings, RNNLMSettings
 from ssdvae.data.batches import Batch
-from ssdvae.data.choices import ChoiceBuilder, Script
 from ssdvae.data.events import MISSING, Event
+from ssdvae.data.items import ItemBuilder, Script
+from ssdvae.data.options import PrepareOptions
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
-from ssdvae.errors import UserError
-from ssdvae.evaluation.choices import Question, Reader, event_log_probs, score_questions, score_scripts
-from ssdvae.evaluation.options import OptionScores, interval
-from ssdvae.models import MODELS
+from ssdvae.evaluation.choices import (
+    EventEncoder,
+    OptionScores,
+    Question,
+    event_log_probs,
+    interval,
+    score_questions,
+    score_scripts,
+)
+from ssdvae.evaluation.options import EvaluateOptions
+from ssdvae.io.errors import UserError
+from ssdvae.models.options import RNNLMOptions
+from ssdvae.models.registry import MODELS
 from ssdvae.models.rnnlm import RNNLM
 from ssdvae.storyworld.world import World
 from tests.toys import WORDS, toy_model
 
-SETTINGS = EvaluateSettings(cloze_seeds=3, eval_batch=30)
+SETTINGS = EvaluateOptions(cloze_seeds=3, eval_batch=30)
 
 
 class Oracle(RNNLM):
@@ -32,7 +41,7 @@ class Oracle(RNNLM):
 
     def __init__(self, world: World) -> None:
         words = [MISSING, UNKNOWN, *sorted(world.words)]
-        config = RNNLMSettings(hidden=1, embedding=1)
+        config = RNNLMOptions(hidden=1, embedding=1)
         super().__init__(config, Vocabulary(words, [1] * len(words)), Inventory(["F"], [1]))
         self.world = world
 
@@ -48,8 +57,8 @@ class Oracle(RNNLM):
         return torch.tensor(np.array(rows))
 
 
-def builder(count: int) -> ChoiceBuilder:
-    made = ChoiceBuilder(PrepareSettings(cloze_items=count, cloze_options=4))
+def builder(count: int) -> ItemBuilder:
+    made = ItemBuilder(PrepareOptions(cloze_items=count, cloze_options=4))
     for document in World.embedded().documents(3 * count, seed=4):
         made.add(document.id, [event.padded(4) for event in document.events])
     return made
@@ -57,7 +66,7 @@ def builder(count: int) -> ChoiceBuilder:
 
 def test_the_exact_model_scores_whole_documents_exactly() -> None:
     oracle = Oracle(World.embedded())
-    reader, items = Reader(oracle, lowercase=False), builder(12)
+    reader, items = EventEncoder(oracle, lowercase=False), builder(12)
     for options in ([m.options for m in items.masked()], [o.options for o in items.orders()]):
         scores = score_scripts(oracle, options, reader, SETTINGS)
         best = [[oracle.log_prob(script) for script in some] for some in options]
@@ -73,7 +82,10 @@ def test_both_sides_of_a_masked_event_are_used() -> None:
     questions = [Question(i.events[: i.place], i.candidates, i.events[i.place + 1 :]) for i in items]
     whole, _ = score_questions("masked", oracle, questions, False, SETTINGS)
     past = score_scripts(
-        oracle, [Question(q.before, q.candidates).options for q in questions], Reader(oracle, False), SETTINGS
+        oracle,
+        [Question(q.before, q.candidates).options for q in questions],
+        EventEncoder(oracle, False),
+        SETTINGS,
     )
     credit = OptionScores("past", {"nll": past}).ways["nll"]
     assert whole.ways["nll"].mean() >= credit.mean()
@@ -96,14 +108,14 @@ def test_a_document_is_scored_by_itself(name: str) -> None:
     """Whatever its neighbours and the size of the batch; pmi is the difference to a mean over others."""
     model, questions = toy_model(name), toy_questions(9)
     one, many = (
-        score_questions("x", model, questions, False, EvaluateSettings(cloze_seeds=3, eval_batch=size))[0]
+        score_questions("x", model, questions, False, EvaluateOptions(cloze_seeds=3, eval_batch=size))[0]
         for size in (1, 64)
     )
     for way, scores in one.scores.items():
         assert scores == pytest.approx(many.scores[way], abs=1e-9)
         # An item has no more options than it has, and no score for others.
         assert np.isfinite(scores).sum(1).tolist() == [len(q.candidates) for q in questions]
-    reader = Reader(model, False)
+    reader = EventEncoder(model, False)
     (first,) = event_log_probs(model, [np.array([reader.ids(e) for e in questions[3].options[1]])], 5)
     assert one.scores["nll"][3, 1] == pytest.approx(first.sum())
 
@@ -115,7 +127,7 @@ def test_a_model_that_knows_nothing_gets_chance(tmp_path: Path) -> None:
         torch.nn.init.zeros_(parameter)
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("".join(f"word{n} 1 0\n" for n in range(WORDS)))
-    settings = EvaluateSettings(cloze_seeds=3, floor_vectors=vectors)
+    settings = EvaluateOptions(cloze_seeds=3, floor_vectors=vectors)
     figures = score_questions("x", model, toy_questions(20), False, settings)[0].figures(1)
     chance = figures["x_chance"]
     assert chance == pytest.approx(np.mean([1 / (2 + n % 4) for n in range(20)]))

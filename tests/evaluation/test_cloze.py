@@ -11,28 +11,30 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ssdvae.config import EvaluateSettings, PrepareSettings, RNNLMSettings
 from ssdvae.data.batches import Batch
-from ssdvae.data.cloze import ClozeBuilder, ClozeItem, ClozeTask, credits
 from ssdvae.data.events import MISSING, SLOTS, Event
+from ssdvae.data.items import ClozeItem, ClozeTask, ItemBuilder, credits
+from ssdvae.data.options import PrepareOptions
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
-from ssdvae.errors import UserError
+from ssdvae.evaluation.choices import ROUNDING, interval
 from ssdvae.evaluation.cloze import score_cloze
-from ssdvae.evaluation.options import ROUNDING, interval
-from ssdvae.models.base import Latents
+from ssdvae.evaluation.options import EvaluateOptions
+from ssdvae.io.errors import UserError
+from ssdvae.models.latents import Latents
+from ssdvae.models.options import RNNLMOptions
 from ssdvae.models.rnnlm import RNNLM
 from ssdvae.storyworld.scores import best_cloze
 from ssdvae.storyworld.world import World
 from tests.toys import WORDS, toy_model, toy_ssdvae
 
-SETTINGS = EvaluateSettings(cloze_seeds=4, eval_batch=30)
+SETTINGS = EvaluateOptions(cloze_seeds=4, eval_batch=30)
 
 
 class Oracle(RNNLM):
     """The embedded world itself, in the place of a model."""
 
     def __init__(self, words: list[str]) -> None:
-        config = RNNLMSettings(hidden=1, embedding=1)
+        config = RNNLMOptions(hidden=1, embedding=1)
         super().__init__(config, Vocabulary(words, [1] * len(words)), Inventory(["F"], [1]))
         self.world = World.embedded()
 
@@ -54,11 +56,11 @@ class Oracle(RNNLM):
 
 @cache
 def world_items() -> list[ClozeItem]:
-    settings = PrepareSettings(cloze_items=40)
-    builder = ClozeBuilder(settings)
+    settings = PrepareOptions(cloze_items=40)
+    builder = ItemBuilder(settings)
     for document in World.embedded().documents(120, seed=4):
         builder.add(document.id, [event.padded(len(SLOTS)) for event in document.events])
-    return builder.items()
+    return builder.cloze()
 
 
 @pytest.fixture
@@ -77,17 +79,17 @@ def test_the_exact_model_scores_the_exact_best(oracle: Oracle) -> None:
     task = ClozeTask.of(items, oracle.vocabulary, lowercase=False)
     scores = score_cloze(oracle, task, SETTINGS)
     best = best_cloze(oracle.world, items)
-    assert scores.summary(1)["cloze_nll"] == pytest.approx(best["nll"])
+    assert scores.figures(1)["cloze_nll"] == pytest.approx(best["nll"])
     # With all other seeds, the mean over seeds is the marginal but for the draw of the seeds.
-    every = score_cloze(oracle, task, dataclasses.replace(SETTINGS, cloze_seeds=len(items)))
-    assert every.summary(1)["cloze_pmi"] == pytest.approx(best["pmi"], abs=2 / len(items))
+    every = score_cloze(oracle, task, SETTINGS.changed(cloze_seeds=len(items)))
+    assert every.figures(1)["cloze_pmi"] == pytest.approx(best["pmi"], abs=2 / len(items))
     assert best["nll"] > 0.8
 
 
 def test_pmi_is_the_log_ratio_to_the_mean_over_other_seeds(oracle: Oracle) -> None:
     """By its definition, one item at a time: an item's own seed is no other."""
     task = ClozeTask.of(world_items()[:6], oracle.vocabulary, lowercase=False)
-    scores = score_cloze(oracle, task, dataclasses.replace(SETTINGS, cloze_seeds=100))
+    scores = score_cloze(oracle, task, SETTINGS.changed(cloze_seeds=100))
     for item in range(6):
         for option in range(6):
             events = task.options[item, option].tolist()
@@ -96,28 +98,28 @@ def test_pmi_is_the_log_ratio_to_the_mean_over_other_seeds(oracle: Oracle) -> No
             ]
             others = np.delete(np.array(logs), item)
             expected = logs[item] - np.logaddexp.reduce(others) + np.log(5)
-            assert scores.nll[item, option] == pytest.approx(logs[item])
-            assert scores.pmi[item, option] == pytest.approx(expected)
+            assert scores.scores["nll"][item, option] == pytest.approx(logs[item])
+            assert scores.scores["pmi"][item, option] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["ssdvae", "ssdvae-exact", "rnnlm", "haqae"])
 def test_the_order_of_the_options_is_never_used(name: str) -> None:
     """Nor that of the items, nor how many are scored at once."""
     model, task = toy_model(name), toy_task()
-    settings = dataclasses.replace(SETTINGS, cloze_seeds=100)
+    settings = SETTINGS.changed(cloze_seeds=100)
     before = score_cloze(model, task, settings)
     order, rows = [3, 0, 5, 1, 4, 2], np.random.default_rng(1).permutation(12)
     moved = dataclasses.replace(task, seeds=task.seeds[rows], options=task.options[rows][:, order])
-    after = score_cloze(model, moved, dataclasses.replace(settings, eval_batch=7))
+    after = score_cloze(model, moved, settings.changed(eval_batch=7))
     for name in ("nll", "pmi"):
-        np.testing.assert_allclose(getattr(after, name), getattr(before, name)[rows][:, order], rtol=1e-9)
+        np.testing.assert_allclose(after.scores[name], before.scores[name][rows][:, order], rtol=1e-9)
 
 
 def test_a_model_that_knows_nothing_scores_chance() -> None:
     model = toy_model()
     for parameter in model.parameters():
         torch.nn.init.zeros_(parameter)
-    scores = score_cloze(model, toy_task(), SETTINGS).summary(1)
+    scores = score_cloze(model, toy_task(), SETTINGS).figures(1)
     assert scores["cloze_nll"] == scores["cloze_pmi"] == pytest.approx(scores["cloze_chance"])
     assert scores["cloze_chance"] == 1 / 6
 
@@ -128,8 +130,8 @@ def test_equal_options_share_the_credit() -> None:
     task = toy_task()
     task.options[:, 1] = task.options[:, 0]
     scores = score_cloze(toy_model(), task, SETTINGS)
-    assert set(credits(scores.nll, ROUNDING)) <= {0.0, 0.5}
-    assert set(credits(scores.pmi, ROUNDING)) <= {0.0, 0.5}
+    assert set(credits(scores.scores["nll"], ROUNDING)) <= {0.0, 0.5}
+    assert set(credits(scores.scores["pmi"], ROUNDING)) <= {0.0, 0.5}
 
 
 def test_the_interval_holds_the_mean_and_shrinks_with_the_items() -> None:
@@ -154,18 +156,18 @@ def test_one_item_has_no_other_seeds() -> None:
 def test_without_latent_variables_or_with_none_left_reading_is_foreseeing(name: str) -> None:
     task, model = toy_task(), toy_model(name)
     foreseen = score_cloze(model, task, SETTINGS)
-    read = score_cloze(model, task, dataclasses.replace(SETTINGS, cloze_frames="read"))
-    np.testing.assert_allclose(read.nll, foreseen.nll)
-    np.testing.assert_allclose(read.pmi, foreseen.pmi)
+    read = score_cloze(model, task, SETTINGS.changed(cloze_frames="read"))
+    np.testing.assert_allclose(read.scores["nll"], foreseen.scores["nll"])
+    np.testing.assert_allclose(read.scores["pmi"], foreseen.scores["pmi"])
 
 
 def test_frames_that_are_read_are_paid_for() -> None:
     """Each option scores log p(seed, option, frames) − log p(seed, its frame), frames read off both."""
     task, model = toy_task(), toy_ssdvae()
-    read = score_cloze(model, task, dataclasses.replace(SETTINGS, cloze_frames="read"))
+    read = score_cloze(model, task, SETTINGS.changed(cloze_frames="read"))
     tokens = np.concatenate([task.seeds[0][None], task.options[0, 2]])[None]
     nothing = torch.full(tokens.shape[:2], -1)
     document = Batch(torch.from_numpy(tokens).long(), nothing, nothing, nothing < 0)
     with torch.no_grad():
         events = model.event_log_probs(document)[0]
-    assert read.nll[0, 2] == pytest.approx(float(events[1:].sum()))
+    assert read.scores["nll"][0, 2] == pytest.approx(float(events[1:].sum()))

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from ssdvae.config import EvaluateSettings
 from ssdvae.data.documents import Documents
 from ssdvae.evaluation import fitting
 from ssdvae.evaluation.fitting import POWERS, SHARPNESS, fit_reader, fitting_half, measuring_half
+from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.models.exact import POWER, ExactModel
 from ssdvae.models.reader import FrameReader
@@ -74,7 +74,7 @@ def test_the_reader_that_gets_more_frames_right_is_kept(better: int) -> None:
     model.keep_reader(1 - better)
     fit_reader(model, documents, 3)
     assert model.use_rival == better
-    assert evaluate(model, documents, EvaluateSettings())["frame_accuracy"] == 1
+    assert evaluate(model, documents, EvaluateOptions())["frame_accuracy"] == 1
 
 
 @pytest.mark.parametrize(("by_reader", "by_exact"), [(-1.0, 2.0), (1.0, -1.5)])
@@ -87,7 +87,7 @@ def test_the_power_follows_who_is_right(by_reader: float, by_exact: float) -> No
     accuracies = []
     for power in POWERS:
         model.keep_reader(0, power)
-        accuracies.append(evaluate(model, documents, EvaluateSettings())["frame_accuracy"])
+        accuracies.append(evaluate(model, documents, EvaluateOptions())["frame_accuracy"])
     assert {*accuracies} == {0, 1}
     fit_reader(model, documents, 3)
     _, power, _ = kept(model)
@@ -104,7 +104,7 @@ def test_what_is_kept_is_right_most_often_and_fits_best() -> None:
 
     def measured(*how: Any) -> dict[str, float]:
         model.keep_reader(*how)
-        return evaluate(model, documents, EvaluateSettings())
+        return evaluate(model, documents, EvaluateOptions())
 
     accuracy = np.array([[measured(r, p)["frame_accuracy"] for p in POWERS] for r in (0, 1)])
     padded = np.pad(accuracy, ((0, 0), (1, 1)), mode="edge")

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from ssdvae.calibration import calibration_error, reliability
 from ssdvae.data.batches import Batch
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.evaluation.frames import FramePredictions
-from ssdvae.models.base import FramePosterior
+from ssdvae.evaluation.frames import FramePredictions, calibration_error, reliability
+from ssdvae.models.latents import FramePosterior
 
 FRAMES = Inventory(["A", "B", "C", "D"], [1] * 4)
 

@@ -11,12 +11,13 @@ import pytest
 import torch
 from torch.nn import functional
 
-from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import collate
 from ssdvae.data.corpus import Documents
+from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import Tally, evaluate
-from ssdvae.models.base import FramePosterior, LatentModel
-from tests.toys import FRAMES, WORDS, toy_exact, toy_model, toy_ssdvae
+from ssdvae.models.base import LatentModel
+from ssdvae.models.latents import FramePosterior
+from tests.toys import FRAMES, WORDS, padded_documents, toy_exact, toy_model, toy_ssdvae
 
 LENGTHS = [3, 1, 2, 3, 3]
 
@@ -26,12 +27,8 @@ def documents() -> Documents:
     draw = np.random.default_rng(0)
     frames = draw.integers(0, FRAMES, (5, 3)).astype(np.int32)
     frames[0, 1] = -1  # an event whose frame nobody knows
-    return Documents.of_padded(
-        pa.chunked_array([[str(i) for i in range(5)]]),
-        draw.integers(0, WORDS, (5, 3, 4)).astype(np.int32),
-        frames,
-        np.array(LENGTHS, np.int32),
-    )
+    ids = pa.chunked_array([[str(i) for i in range(5)]])
+    return padded_documents(ids, draw.integers(0, WORDS, (5, 3, 4)), frames, LENGTHS)
 
 
 def test_a_model_that_knows_nothing(documents: Documents) -> None:
@@ -41,7 +38,7 @@ def test_a_model_that_knows_nothing(documents: Documents) -> None:
     model = toy_ssdvae()
     for parameter in model.parameters():
         torch.nn.init.zeros_(parameter)
-    scores = evaluate(model, documents, EvaluateSettings(bound_samples=2, eval_batch=2))
+    scores = evaluate(model, documents, EvaluateOptions(bound_samples=2, eval_batch=2))
     events = sum(LENGTHS)
     assert scores["words"] == 4 * events
     assert scores["documents"] == len(LENGTHS)
@@ -62,12 +59,12 @@ def test_frame_accuracy_counts_the_events_whose_frame_is_known(documents: Docume
     frames = documents.padded(documents.frames, -1)
     labelled = real & (frames >= 0)
     expected = ((frames == 1) & labelled).sum() / labelled.sum()
-    scores = evaluate(model, documents, EvaluateSettings(bound_samples=1))
+    scores = evaluate(model, documents, EvaluateOptions(bound_samples=1))
     assert scores["frame_accuracy"] == pytest.approx(expected)
 
 
 def test_any_number_of_processes_gives_the_same_figures(documents: Documents) -> None:
-    model, settings = toy_ssdvae(), EvaluateSettings(eval_batch=2, bound_samples=2)
+    model, settings = toy_ssdvae(), EvaluateOptions(eval_batch=2, bound_samples=2)
     whole = evaluate(model, documents, settings)
     parts: list[torch.Tensor] = []
 
@@ -87,7 +84,7 @@ def test_any_number_of_processes_gives_the_same_figures(documents: Documents) ->
 
 
 def test_evaluation_looks_at_no_frame_and_changes_no_mode(documents: Documents) -> None:
-    model, settings = toy_ssdvae().train(), EvaluateSettings(bound_samples=2)
+    model, settings = toy_ssdvae().train(), EvaluateOptions(bound_samples=2)
     before = evaluate(model, documents, settings)
     assert model.training
     other = replace(documents, frames=(documents.frames + 1) % FRAMES)
@@ -124,7 +121,7 @@ def test_the_use_of_the_latent_variables(documents: Documents) -> None:
 
 def test_codebooks_are_counted_each_for_itself(documents: Documents) -> None:
     model = toy_model("haqae").float()
-    scores = evaluate(model, documents, EvaluateSettings(bound_samples=3, eval_batch=2))
+    scores = evaluate(model, documents, EvaluateOptions(bound_samples=3, eval_batch=2))
     assert isinstance(model, LatentModel)
     posterior = model.posterior(collate(documents, np.arange(5)))
     used = [len(set(posterior.value[:, i].tolist())) for i in range(3)]
@@ -137,7 +134,7 @@ def test_codebooks_are_counted_each_for_itself(documents: Documents) -> None:
 
 
 def test_a_classifier_is_measured_by_its_frames_alone(documents: Documents) -> None:
-    scores = evaluate(toy_model("rnnlm-classifier").float(), documents, EvaluateSettings())
+    scores = evaluate(toy_model("rnnlm-classifier").float(), documents, EvaluateOptions())
     assert scores["ppl"] is scores["ppl_bound"] is None
     assert scores["frame_ppl"] > 1
 
@@ -153,14 +150,14 @@ def test_the_parts_of_the_posterior_of_the_exact_model_are_measured_too(
     with torch.no_grad():
         model.decoder.frame_bias[0] += bias  # the exact posterior always or never says frame 0
         posterior = model.posterior(batch)
-    scores = evaluate(model, labelled, EvaluateSettings(eval_batch=2))
+    scores = evaluate(model, labelled, EvaluateOptions(eval_batch=2))
     assert posterior.parts is not None
     for name, part in posterior.parts.items():
         share = (part.argmax(-1) == 0)[known].double().mean().item()
         assert scores[f"frame_accuracy_{name}"] == pytest.approx(share)
         if name == "exact" and bias:
             assert share == (bias > 0)
-    plain = evaluate(toy_ssdvae(), documents, EvaluateSettings())
+    plain = evaluate(toy_ssdvae(), documents, EvaluateOptions())
     assert plain["frame_accuracy_reader"] is plain["frame_accuracy_exact"] is None
 
 

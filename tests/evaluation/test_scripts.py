@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 import torch
 
-from ssdvae import api
-from ssdvae.answers.generate import sample_continuations
-from ssdvae.config import EvaluateSettings, GenerateSettings
+import ssdvae
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
 from ssdvae.evaluation import scripts
+from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.scripts import head_entropy, is_of_world, measure_scripts
+from ssdvae.inference.generation import sample_continuations
+from ssdvae.inference.options import GenerateOptions
 from ssdvae.models.base import Model
 from ssdvae.storyworld.world import World
 
@@ -25,14 +26,14 @@ from ssdvae.storyworld.world import World
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     folder = tmp_path_factory.mktemp("scripts")
-    api.world(folder / "events.jsonl", documents=400, progress=False)
-    return api.prepare(folder / "events.jsonl", folder / "corpus", valid_share=0.2, progress=False)
+    ssdvae.world(folder / "events.jsonl", documents=400, progress=False)
+    return ssdvae.prepare(folder / "events.jsonl", folder / "corpus", valid_share=0.2, progress=False)
 
 
 @pytest.fixture(scope="module")
 def run(corpus: Corpus) -> Path:
     small: dict[str, Any] = {"hidden": 16, "embedding": 16, "epochs": 1, "progress": False}
-    return api.train(corpus, corpus.folder.parent / "run", **small).folder
+    return ssdvae.train(corpus, corpus.folder.parent / "run", **small).folder
 
 
 def documents(*events: tuple[str, str]) -> list[Document]:
@@ -54,7 +55,7 @@ def test_true_documents_are_judged_as_real_ones(
     valid = corpus.split("valid")
     copies = torch.from_numpy(valid.padded(valid.tokens, 0))
     monkeypatch.setattr(scripts, "sample_continuations", lambda *asked: copies)
-    model, settings = Model.read(run), EvaluateSettings(eval_batch=len(valid))
+    model, settings = Model.read(run), EvaluateOptions(eval_batch=len(valid))
     result = measure_scripts(model, corpus, valid, settings)
     assert result is not None
     scores = result.scores
@@ -75,8 +76,8 @@ def test_true_documents_are_judged_as_real_ones(
 
 def test_scripts_are_measured_of_a_run_and_are_the_same_again(run: Path) -> None:
     asked: dict[str, Any] = {"tasks": "scripts", "scripts": 30, "progress": False}
-    scores = api.evaluate(run, **asked)
-    assert api.evaluate(run, **asked) == scores
+    scores = ssdvae.evaluate(run, **asked)
+    assert ssdvae.evaluate(run, **asked) == scores
     assert 0 <= scores["scripts_as_asked"] <= 1
     assert 0 <= scores["scripts_possible"] <= 1
 
@@ -85,14 +86,14 @@ def test_the_reader_may_be_given(run: Path, tmp_path: Path) -> None:
     """A lexicon without any verb of the corpus knows no frame, and is never right."""
     (tmp_path / "verbs.json").write_text('{"xyzzy": ["Nowhere"]}')
     reader = str(tmp_path / "verbs.json")
-    scores = api.evaluate(run, tasks="scripts", scripts=5, script_reader=reader, progress=False)
+    scores = ssdvae.evaluate(run, tasks="scripts", scripts=5, script_reader=reader, progress=False)
     assert scores["scripts_as_asked"] == scores["scripts_real_as_labelled"] == 0
 
 
 def test_only_storyworld_is_told_by_the_world(corpus: Corpus, tmp_path: Path) -> None:
     assert is_of_world(corpus, World.embedded())
-    api.tickets(tmp_path / "tickets.jsonl", documents=50, progress=False)
-    other = api.prepare(tmp_path / "tickets.jsonl", tmp_path / "corpus", valid_share=0.2, progress=False)
+    ssdvae.tickets(tmp_path / "tickets.jsonl", documents=50, progress=False)
+    other = ssdvae.prepare(tmp_path / "tickets.jsonl", tmp_path / "corpus", valid_share=0.2, progress=False)
     assert not is_of_world(other, World.embedded())
 
 
@@ -104,8 +105,8 @@ def test_each_seed_is_continued_by_itself(corpus: Corpus, run: Path) -> None:
     tokens = torch.from_numpy(valid.take(rows).padded(valid.tokens, 0)).long()
     batch = Batch.of_words(tokens)
     asked = torch.full((4, 3), -1)
-    made = sample_continuations(model, batch.first(1), asked, GenerateSettings(seed=3))
+    made = sample_continuations(model, batch.first(1), asked, GenerateOptions(seed=3))
     assert made.shape == tokens.shape
     assert (made[:, 0] == tokens[:, 0]).all()
-    others = sample_continuations(model, batch.first(1), asked, GenerateSettings(seed=4))
+    others = sample_continuations(model, batch.first(1), asked, GenerateOptions(seed=4))
     assert (made[:, 1:] != others[:, 1:]).any()

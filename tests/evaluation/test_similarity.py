@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import spearmanr, special_ortho_group
 
-from ssdvae import api
+import ssdvae
+from ssdvae.data.benchmarks import HardPairs, Rated
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Words
-from ssdvae.data.triples import HardPairs, Rated
-from ssdvae.errors import UserError
-from ssdvae.evaluation.options import Array
+from ssdvae.evaluation.choices import Array
 from ssdvae.evaluation.similarity import similarities, spearman
+from ssdvae.io.errors import UserError
 from tests.shared import made_once
 
 
@@ -84,10 +84,10 @@ def test_ratings_are_ranked() -> None:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> None:
-        api.world(folder / "events.jsonl", documents=120, progress=False)
-        corpus = api.prepare(folder / "events.jsonl", folder / "corpus", preset="tiny", valid_share=0.3)
+        ssdvae.world(folder / "events.jsonl", documents=120, progress=False)
+        corpus = ssdvae.prepare(folder / "events.jsonl", folder / "corpus", preset="tiny", valid_share=0.3)
         small: dict[str, Any] = {"preset": "tiny", "hidden": 8, "embedding": 8, "epochs": 1}
-        api.train(corpus, folder / "run", model="rnnlm", **small)
+        ssdvae.train(corpus, folder / "run", model="rnnlm", **small)
 
     return made_once(tmp_path_factory, "similarity", make) / "run"
 
@@ -100,7 +100,7 @@ def test_tasks_on_files_are_measured_when_a_file_is_named(run: Path, tmp_path: P
     one = "".join(f"a|{v}|b\n" for v in verbs[:6])
     narrative.write_text((one + f"HOLDOUT_SEP\nx|{verbs[7]}|y\nNEG_SEP\n{one}DOC_SEP\n") * 3)
     vectors.write_text("".join(f"{v} {n} 1\n" for n, v in enumerate(verbs)))
-    found = api.evaluate(
+    found = ssdvae.evaluate(
         run, tasks="similarity,mcnc,masked,order", similarity=pairs, mcnc=narrative, floor_vectors=vectors
     )
     assert found["similarity_items"] == 7
@@ -112,11 +112,11 @@ def test_tasks_on_files_are_measured_when_a_file_is_named(run: Path, tmp_path: P
     assert found["masked_items"] == found["order_items"] > 10
     assert found["masked_nll_low"] <= found["masked_nll"] <= found["masked_nll_high"]
     assert "order_pmi" not in found
-    titles = [title for title, *_ in api.scores(run).tables()]
+    titles = [title for title, *_ in ssdvae.scores(run).tables()]
     assert [title.split(",")[0] for title in titles] == ["mcnc", "similarity", "masked", "order"]
 
 
 def test_a_task_without_its_file_says_what_to_do(run: Path) -> None:
     with pytest.raises(UserError, match=r"mcnc is measured on a file: name it by --mcnc"):
-        api.evaluate(run, tasks="mcnc")
-    assert not any(name.startswith("similarity") for name in api.evaluate(run, tasks="similarity,order"))
+        ssdvae.evaluate(run, tasks="mcnc")
+    assert not any(name.startswith("similarity") for name in ssdvae.evaluate(run, tasks="similarity,order"))

@@ -8,23 +8,24 @@ from typing import Any
 
 import pytest
 
-from ssdvae import api
-from ssdvae.answers.beliefs import infer_latents
-from ssdvae.cli.main import main
-from ssdvae.config import EvaluateSettings
+import ssdvae
+from ssdvae.cli import main
 from ssdvae.data.corpus import Corpus
-from ssdvae.errors import UserError
 from ssdvae.evaluation import measure as measuring
-from ssdvae.evaluation.attention import attention_summary
+from ssdvae.evaluation.attention import AttentionSums
+from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
+from ssdvae.evaluation.registry import TASKS, find_tasks
 from ssdvae.evaluation.summary import summarize
-from ssdvae.evaluation.tasks import TASKS, find_tasks
-from ssdvae.evaluation.tasks.base import ATTENTION, FRAMES, WORDS, Data, Figure, Result, Task
-from ssdvae.measurements import Measurement, read_scores, write_scores
-from ssdvae.models import MODELS
-from ssdvae.models.base import Decoder, FramePosterior
-from ssdvae.paper.job import Job, run_job
-from tests.toys import toy_batch, toy_model
+from ssdvae.evaluation.task import ATTENTION, FRAMES, WORDS, Data, Figure, Result, Task
+from ssdvae.inference.posterior import infer_latents
+from ssdvae.io.errors import UserError
+from ssdvae.io.scores import Measurement, read_scores, write_scores
+from ssdvae.models.base import Decoder
+from ssdvae.models.latents import FramePosterior
+from ssdvae.models.registry import MODELS
+from ssdvae.reproduction.job import Job, run_job
+from tests.toys import accumulate, toy_batch, toy_model
 
 TINY: dict[str, Any] = {"preset": "tiny", "hidden": 8, "embedding": 8, "epochs": 1}
 
@@ -34,12 +35,12 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     folder = tmp_path_factory.mktemp("tasks")
     assert main(["world", str(folder / "events.jsonl"), "--documents=120"]) == 0
     shares: dict[str, Any] = {"valid_share": 0.25, "test_share": 0.05, "cloze_items": 6}
-    return api.prepare(folder / "events.jsonl", folder / "corpus", preset="tiny", vocabulary=120, **shares)
+    return ssdvae.prepare(folder / "events.jsonl", folder / "corpus", preset="tiny", vocabulary=120, **shares)
 
 
 @pytest.fixture(scope="module")
 def run(corpus: Corpus) -> Path:
-    return api.train(corpus, corpus.folder.parent / "run", model="ssdvae", events=100, **TINY).folder
+    return ssdvae.train(corpus, corpus.folder.parent / "run", model="ssdvae", events=100, **TINY).folder
 
 
 def whole_documents(evaluation: measuring.Evaluation, data: Data) -> Result:
@@ -74,8 +75,8 @@ def test_a_task_in_the_table_is_found_everywhere(
     share = float((lengths == lengths.max()).mean())
 
     # evaluate: by its name and, being a default one, without any name.
-    assert api.evaluate(run, tasks="toy") == {"toy_whole": share}
-    assert api.evaluate(run, bound_samples=1, cloze_seeds=2)["toy_whole"] == share
+    assert ssdvae.evaluate(run, tasks="toy") == {"toy_whole": share}
+    assert ssdvae.evaluate(run, bound_samples=1, cloze_seeds=2)["toy_whole"] == share
 
     # scores
     capsys.readouterr()
@@ -85,7 +86,7 @@ def test_a_task_in_the_table_is_found_everywhere(
     assert f"| toy_whole |\n| --- | --- | --- |\n| ssdvae | 1 | {share:.3f} |" in shown
 
     # The page: its table with its explanation, and its headline.
-    page = api.write_report([run], tmp_path / "page.html", documents=1).read_text(encoding="utf-8")
+    page = ssdvae.write_report([run], tmp_path / "page.html", documents=1).read_text(encoding="utf-8")
     assert "<caption>A toy task on valid</caption>" in page
     assert TOY.explanation in page
     assert "<dt>share of whole documents</dt>" in page
@@ -97,25 +98,26 @@ def test_a_task_in_the_table_is_found_everywhere(
             run_job(job)
         return {}
 
-    monkeypatch.setattr("ssdvae.paper.reproduce.sweep", here)
+    monkeypatch.setattr("ssdvae.reproduction.reproduce.sweep", here)
     small: dict[str, Any] = {"scale": "tiny", "models": "rnnlm", "seeds": 1, "hidden": 8, "epochs": 1}
     # As many events as there are, like the run above: by itself it reads the first five, as the paper does.
-    done = api.reproduce("toy", corpus, tmp_path / "sweep", events=100, **small)
+    done = ssdvae.reproduce("toy", corpus, tmp_path / "sweep", events=100, **small)
     (table,) = [table for table in done.tables if table.name == "toy-valid"]
     assert table.head == ("model", "ε", "seeds", "whole documents")
     assert table.lines() == [["RNNLM", "–", "1", f"{share:.3f}"]]
     assert TOY.explanation in table.note
 
-    # --help
-    for command in ("evaluate", "reproduce"):
-        with pytest.raises(SystemExit):
-            main([command, "--help"])
-        assert "toy" in capsys.readouterr().out
+
+def test_help_names_every_task_and_which_are_measured_by_default() -> None:
+    text = EvaluateOptions.model_fields["tasks"].description
+    assert text is not None
+    by_default, others = text.split(" (these by default)")
+    assert all(task.name in (by_default if task.default else others) for task in TASKS.values())
 
 
 def test_without_the_line_in_the_table_it_is_nowhere(run: Path) -> None:
     with pytest.raises(UserError, match=r"no task 'toy'; there are: perplexity, frames, cloze, next"):
-        api.evaluate(run, tasks="toy")
+        ssdvae.evaluate(run, tasks="toy")
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -145,10 +147,10 @@ def test_tasks_that_are_measured_together_share_one_pass(
         return evaluate(*args, words=words, **options)
 
     monkeypatch.setattr(measuring, "evaluate", counted)
-    model = api.load(run)
+    model = ssdvae.load(run)
 
     def measured(tasks: str) -> dict[str, dict[str, Any]]:
-        settings = EvaluateSettings(tasks=tasks, bound_samples=2)
+        settings = EvaluateOptions(tasks=tasks, bound_samples=2)
         return {m.task: m.scores for m in measuring.measure(model, "", corpus, settings)}
 
     together = measured("attention,frames,perplexity")
@@ -162,8 +164,9 @@ def test_tasks_that_are_measured_together_share_one_pass(
 
 def test_attention_is_a_task_that_is_asked_for_by_name(run: Path, corpus: Corpus) -> None:
     assert "attention" not in [task.name for task in find_tasks(None)]
-    scores = api.evaluate(run, tasks="attention")
-    means = attention_summary(api.load(run), corpus.split("valid")).overall()
+    scores = ssdvae.evaluate(run, tasks="attention")
+    model = ssdvae.load(run)
+    means = accumulate(AttentionSums(model), model, corpus.split("valid")).overall()
     assert scores["attention_entropy"] == pytest.approx(means.entropy)
     assert scores["attention_verbs"] == pytest.approx(means.heads)
 
@@ -171,12 +174,12 @@ def test_attention_is_a_task_that_is_asked_for_by_name(run: Path, corpus: Corpus
 def test_a_task_that_the_model_cannot_do_is_left_out_with_a_warning(
     corpus: Corpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rnnlm = api.train(corpus, tmp_path / "rnnlm", model="rnnlm", **TINY).folder
-    assert api.evaluate(rnnlm, tasks="attention") == {}
+    rnnlm = ssdvae.train(corpus, tmp_path / "rnnlm", model="rnnlm", **TINY).folder
+    assert ssdvae.evaluate(rnnlm, tasks="attention") == {}
     assert "rnnlm has no inferred frames and no attention over words: no attention" in caplog.text
     caplog.clear()
     # Nobody asked for frames here.
-    assert api.evaluate(rnnlm, bound_samples=1, cloze_seeds=2)["ppl"] > 1
+    assert ssdvae.evaluate(rnnlm, bound_samples=1, cloze_seeds=2)["ppl"] > 1
     assert not caplog.text
 
 
@@ -195,5 +198,5 @@ def test_scores_of_a_task_that_is_not_in_the_table_do_no_harm(run: Path, tmp_pat
         ("attention", {"attention_entropy": [2.5]})
     ]
     write_scores(folder, [])
-    assert read_scores(folder) == [Measurement(**record) for record in records]  # type: ignore[arg-type]
-    api.write_report([folder], tmp_path / "page.html")
+    assert read_scores(folder) == [Measurement(**record) for record in records]
+    ssdvae.write_report([folder], tmp_path / "page.html")

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ssdvae.progress import Advance
+from ssdvae.io.progress import Advance
 
 
 class Stopped(Exception):
@@ -66,7 +66,7 @@ def leftovers(folder: Path) -> list[str]:
 def stopped_by(how: signal.Signals, words: list[str], out: Path, entries: int, alone: bool = False) -> str:
     """Run a command, stop it (``alone``, or with its processes) after some entries; what it said."""
     journal = out.with_name(f".{out.name}.journal")
-    command = [sys.executable, "-m", "ssdvae.cli.main", *words]
+    command = [sys.executable, "-m", "ssdvae", *words]
     process = subprocess.Popen(
         command,
         stderr=subprocess.PIPE,
@@ -88,8 +88,8 @@ def stopped_by(how: signal.Signals, words: list[str], out: Path, entries: int, a
         process.wait()
 
 
-def go_on(words: list[str]) -> str:
+def exist_ok(words: list[str]) -> str:
     """The same command again; what it said."""
-    done = subprocess.run([sys.executable, "-m", "ssdvae.cli.main", *words], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "ssdvae", *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stderr

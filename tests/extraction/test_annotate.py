@@ -10,20 +10,19 @@ from typing import Any
 
 import pytest
 
-from ssdvae import pool as pooling
-from ssdvae.cli.main import main
-from ssdvae.config import AnnotateSettings
 from ssdvae.data import stream
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import Skipped, read_documents, write_jsonl
 from ssdvae.data.readers.jsonl import filled_lines
-from ssdvae.errors import UserError
+from ssdvae.engine import pool as pooling
 from ssdvae.extraction import annotate as module
-from ssdvae.extraction.annotate import Annotator, Transformer, annotate
+from ssdvae.extraction.annotate import Annotator, TransformerAnnotator, annotate
 from ssdvae.extraction.classifier import FrameClassifier
-from ssdvae.extraction.lexicon import Guess, Lexicon
-from ssdvae.files import Report
-from tests.extraction.stopping import Stopped, Watch, damage, go_on, leftovers, stop_after, stopped_by
+from ssdvae.extraction.lexicon import FramePrediction, Lexicon
+from ssdvae.extraction.options import AnnotateOptions
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import Report
+from tests.extraction.stopping import Stopped, Watch, damage, exist_ok, leftovers, stop_after, stopped_by
 
 CHUNK = 16
 FRAMES = {
@@ -94,10 +93,10 @@ def test_any_number_of_processes_gives_the_same_file(
     results = {}
     for jobs in (1, 2):
         out, skipped = tmp_path / f"{jobs}.jsonl", Skipped()
-        done = annotate(source, out, annotator, AnnotateSettings(jobs=jobs), skip_bad=skipped)
+        done = annotate(source, out, annotator, AnnotateOptions(jobs=jobs), skip_bad=skipped)
         results[jobs] = (out.read_bytes(), done, str(skipped))
         assert skipped.count == 2
-        assert done.framed + done.kept + done.uncertain + done.unknown == done.events > 0
+        assert done.labelled + done.kept + done.uncertain + done.unknown == done.events > 0
     assert results[1] == results[2]
     ids = [document.id for document in read_documents(tmp_path / "2.jsonl")]
     assert ids == [d.id for d in read_documents(source, skip_bad=Skipped())]
@@ -116,7 +115,7 @@ class Counting(Lexicon):
 def test_an_annotator_is_handed_to_each_process_once(tmp_path: Path) -> None:
     source = corpus(tmp_path / "a.jsonl", 8 * CHUNK)
     Counting.pickled = 0
-    annotate(source, tmp_path / "out.jsonl", Counting(FRAMES), AnnotateSettings(jobs=2))
+    annotate(source, tmp_path / "out.jsonl", Counting(FRAMES), AnnotateOptions(jobs=2))
     assert Counting.pickled == 2
 
 
@@ -127,21 +126,21 @@ def test_few_documents_and_large_models_start_no_process(
         raise Stopped
 
     monkeypatch.setattr(pooling, "ProcessPoolExecutor", pool)
-    two = AnnotateSettings(jobs=2)
+    two = AnnotateOptions(jobs=2)
     annotate(corpus(tmp_path / "few.jsonl", CHUNK), tmp_path / "out.jsonl", LEXICON, two)
     many = corpus(tmp_path / "many.jsonl", CHUNK + 1)
     with pytest.raises(Stopped):
         annotate(many, tmp_path / "out.jsonl", LEXICON, two)
 
-    class Double(Transformer):
+    class Double(TransformerAnnotator):
         def __init__(self) -> None:
             self.version = "1"
 
-        def guess(self, document: Document) -> list[Guess | None]:
-            return LEXICON.guess(document)
+        def predict(self, document: Document) -> list[FramePrediction | None]:
+            return LEXICON.predict(document)
 
     annotate(many, tmp_path / "large.jsonl", Double(), two)
-    annotate(many, tmp_path / "lexicon.jsonl", LEXICON, AnnotateSettings(jobs=1))
+    annotate(many, tmp_path / "lexicon.jsonl", LEXICON, AnnotateOptions(jobs=1))
     assert (tmp_path / "large.jsonl").read_bytes() == (tmp_path / "lexicon.jsonl").read_bytes()
     # What is slow is kept document by document.
     with pytest.raises(Stopped):
@@ -167,44 +166,25 @@ def test_reading_is_little_ahead_of_writing(
         assert taken <= (written + 3 * jobs) * CHUNK
 
     monkeypatch.setattr(stream, "filled_lines", counted)
-    annotate(source, tmp_path / "out.jsonl", LEXICON, AnnotateSettings(jobs=jobs), progress=Watch(told))
+    annotate(source, tmp_path / "out.jsonl", LEXICON, AnnotateOptions(jobs=jobs), progress=Watch(told))
     assert taken == 20 * CHUNK
 
 
 # Bad documents.
 
 
-def test_a_bad_document_is_reported_with_its_place(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    corpus(Path("a.jsonl"), 6, bad=(2, 4))
-    Path("verbs.csv").write_text("verb,frame\nhit,Impact\n")
-    words = ["annotate", "a.jsonl", "--frames", "verbs.csv", "--out", "out.jsonl"]
-    complaint = "a.jsonl, line 5: found 3 under 'verb', expected a word in quotes, or null"
-    assert main(words) == 2
-    assert f"error: {complaint}" in capsys.readouterr().err
-    assert not Path("out.jsonl").exists()
-    assert leftovers(tmp_path) == []
-    assert main([*words, "--skip-bad"]) == 0
-    said = capsys.readouterr().err
-    assert "wrote 4 documents" in said
-    assert f"skipped 2 bad lines, the first: {complaint}" in said
-    assert [d.id for d in read_documents("out.jsonl")] == ["d0", "d1", "d3", "d5"]
-
-
 class Failing(Lexicon):
     """Fails at one document."""
 
-    def guess(self, document: Document) -> list[Guess | None]:
+    def predict(self, document: Document) -> list[FramePrediction | None]:
         if document.id == "d1":
             raise RecursionError("too deep")
-        return super().guess(document)
+        return super().predict(document)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_annotator_that_fails_costs_one_document(jobs: int, tmp_path: Path) -> None:
-    source, settings = corpus(tmp_path / "a.jsonl", 2 * CHUNK), AnnotateSettings(jobs=jobs)
+    source, settings = corpus(tmp_path / "a.jsonl", 2 * CHUNK), AnnotateOptions(jobs=jobs)
     done = annotate(
         source, tmp_path / "out.jsonl", Failing(FRAMES), settings, skip_bad=(skipped := Skipped())
     )
@@ -216,7 +196,7 @@ def test_an_annotator_that_fails_costs_one_document(jobs: int, tmp_path: Path) -
 
 def test_what_was_refused_is_gone_on_with_by_skipping(tmp_path: Path) -> None:
     source = corpus(tmp_path / "a.jsonl", 5 * CHUNK, bad=[3 * CHUNK + 2])
-    out, settings = tmp_path / "out.jsonl", AnnotateSettings(jobs=1)
+    out, settings = tmp_path / "out.jsonl", AnnotateOptions(jobs=1)
     with pytest.raises(UserError, match=rf"a\.jsonl, line {2 * (3 * CHUNK + 2) + 1}: "):
         annotate(source, out, LEXICON, settings)
     assert annotate(source, out, LEXICON, settings, skip_bad=Skipped()).resumed == 3 * CHUNK
@@ -226,7 +206,7 @@ def test_what_was_refused_is_gone_on_with_by_skipping(tmp_path: Path) -> None:
 
 def test_what_was_skipped_is_refused_without_skipping(tmp_path: Path) -> None:
     source, out = corpus(tmp_path / "a.jsonl", 5 * CHUNK, bad=[3]), tmp_path / "out.jsonl"
-    settings = AnnotateSettings(jobs=1)
+    settings = AnnotateOptions(jobs=1)
     with pytest.raises(Stopped):
         annotate(source, out, LEXICON, settings, skip_bad=Skipped(), progress=stop_after(2))
     with pytest.raises(UserError, match=r"a\.jsonl, line 7: "):
@@ -253,7 +233,7 @@ def test_an_annotation_goes_on_where_it_stopped(
     chunks: int, unentered: bytes, name: str, tmp_path: Path
 ) -> None:
     source = corpus(tmp_path / "a.jsonl", 5 * CHUNK + 3, bad=(3, 70))
-    settings, expected, counted = AnnotateSettings(jobs=1), Skipped(), Skipped()
+    settings, expected, counted = AnnotateOptions(jobs=1), Skipped(), Skipped()
     whole = annotate(source, tmp_path / f"whole-{name}", LEXICON, settings, skip_bad=expected)
     out = tmp_path / name
     with pytest.raises(Stopped):
@@ -274,13 +254,13 @@ def test_an_annotation_goes_on_where_it_stopped(
 )
 def test_what_has_changed_is_begun_anew(change: str, tmp_path: Path) -> None:
     source, out = corpus(tmp_path / "a.jsonl", 3 * CHUNK), tmp_path / "out.jsonl"
-    settings, annotator = AnnotateSettings(jobs=1), LEXICON if change != "classifier" else classifier()
+    settings, annotator = AnnotateOptions(jobs=1), LEXICON if change != "classifier" else classifier()
     with pytest.raises(Stopped):
         annotate(source, out, annotator, settings, progress=stop_after(2))
     if change == "threshold":
-        settings = AnnotateSettings(jobs=1, threshold=0.9)
+        settings = AnnotateOptions(jobs=1, threshold=0.9)
     elif change == "replace":
-        settings = AnnotateSettings(jobs=1, replace=True)
+        settings = AnnotateOptions(jobs=1, replace=True)
     elif change == "source":
         corpus(source, 3 * CHUNK - 1)
     elif change == "lexicon":
@@ -300,7 +280,7 @@ def test_the_same_annotator_loaded_again_is_the_same(tmp_path: Path) -> None:
     source, out, settings = (
         corpus(tmp_path / "a.jsonl", 3 * CHUNK),
         tmp_path / "out.jsonl",
-        AnnotateSettings(),
+        AnnotateOptions(),
     )
     learned = classifier()
     learned.save(tmp_path / "saved")
@@ -309,14 +289,14 @@ def test_the_same_annotator_loaded_again_is_the_same(tmp_path: Path) -> None:
     again = FrameClassifier.load(tmp_path / "saved")
     assert classifier().fingerprint() == learned.fingerprint() == again.fingerprint()
     # Nor does the number of processes matter.
-    assert annotate(source, out, again, AnnotateSettings(jobs=1)).resumed == 2 * CHUNK
+    assert annotate(source, out, again, AnnotateOptions(jobs=1)).resumed == 2 * CHUNK
 
 
 def test_frames_in_a_file_of_their_own_are_a_source_too(tmp_path: Path) -> None:
     events, frames = tmp_path / "a_TUP.txt", tmp_path / "a_frame.txt"
     events.write_text("hit he it _NULL_\n" * 3 * CHUNK)
     frames.write_text("Old\n" * 3 * CHUNK)
-    out, settings = tmp_path / "out.jsonl", AnnotateSettings(jobs=1)
+    out, settings = tmp_path / "out.jsonl", AnnotateOptions(jobs=1)
     with pytest.raises(Stopped):
         annotate(events, out, LEXICON, settings, progress=stop_after(2))
     frames.write_text("Older\n" * 3 * CHUNK)
@@ -351,7 +331,7 @@ def test_a_stopped_annotation_ends_with_the_same_file(
     if how == signal.SIGINT:
         assert said.endswith("interrupted\n")
     # The number of processes may be another one.
-    said = go_on([*words, "--jobs", "1"])
+    said = exist_ok([*words, "--jobs", "1"])
     assert "resumed after" in said
     assert "skipped 1 bad line: " in said
     assert "line 11: " in said
@@ -359,7 +339,7 @@ def test_a_stopped_annotation_ends_with_the_same_file(
         source,
         tmp_path / "whole.jsonl",
         Lexicon({"hit": {"Impact": 3, "Cause_harm": 1}, "won": {"Win": 1}}),
-        AnnotateSettings(jobs=1),
+        AnnotateOptions(jobs=1),
         skip_bad=Skipped(),
     )
     assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()

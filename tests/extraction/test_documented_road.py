@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ssdvae import api
-from ssdvae.cli.main import main
+from ssdvae.cli import main
+from ssdvae.commands.annotate import annotate
+from ssdvae.commands.extract import extract
 from ssdvae.data.readers import read_documents
-from ssdvae.extraction.demo import extract_example
+from ssdvae.extraction.annotate import annotate_example
 from tests.extraction.trees import CONSTRUCTIONS, rows_of, shown
 
 DOCS = Path(__file__).parents[2] / "docs" / "extraction.md"
@@ -78,18 +79,18 @@ def test_the_documented_road(place: Path, spacy_model: Path, capsys: pytest.Capt
 
 
 def test_the_same_in_python(place: Path, spacy_model: Path) -> None:
-    done = api.extract("stories", "events.jsonl", spacy_model=str(spacy_model), jobs=1)
+    done = extract("stories", "events.jsonl", spacy_model=str(spacy_model), jobs=1)
     assert done.documents == 40
-    annotated = api.annotate("events.jsonl", "framed.jsonl", frames="verbs.csv", threshold=0.8)
+    annotated = annotate("events.jsonl", "framed.jsonl", frames="verbs.csv", threshold=0.8)
     assert annotated.events == done.events
-    assert annotated.framed > 0
+    assert annotated.labelled > 0
     # Three quarters for Departing are not enough.
     frames = {e.head: e.frame for document in read_documents("framed.jsonl") for e in document.events}
     assert frames["left"] is None
 
 
 def test_the_text_of_the_demo(tmp_path: Path) -> None:
-    document = extract_example(tmp_path)
+    document = annotate_example(tmp_path)
     assert document is not None
     assert [(shown(event), event.frame) for event in document.events] == [
         ("left ferry harbour None", "Departing"),
@@ -105,7 +106,7 @@ def test_the_text_of_the_demo(tmp_path: Path) -> None:
     ]
     assert "The captain asked the crew to turn back." in {e.origin.text for e in document.events if e.origin}
     # Extracted again, it is the same.
-    assert extract_example(tmp_path) == document
+    assert annotate_example(tmp_path) == document
 
 
 def test_the_demo_does_without_conllu(
@@ -113,7 +114,7 @@ def test_the_demo_does_without_conllu(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with caplog.at_level("INFO", "ssdvae"):
-        assert extract_example(tmp_path) is None
+        assert annotate_example(tmp_path) is None
     assert "ssdvae[conllu]" in caplog.text
 
 
@@ -125,7 +126,7 @@ real = pytest.mark.skipif(DATA is None, reason="SSDVAE_DATA names no folder of r
 
 @real
 def test_real_parses(tmp_path: Path) -> None:
-    done = api.extract(Path(str(DATA)) / "ud" / "en_ewt-dev.conllu", tmp_path / "ewt.jsonl")
+    done = extract(Path(str(DATA)) / "ud" / "en_ewt-dev.conllu", tmp_path / "ewt.jsonl")
     assert (done.documents, done.skipped.count) == (318, 0)
     assert 1.1 < done.events / 2001 < 1.4
 
@@ -133,30 +134,30 @@ def test_real_parses(tmp_path: Path) -> None:
 @real
 @pytest.mark.parametrize("gold", ["exemplars.test", "fulltext.dev"])
 def test_the_classifier_is_five_points_above_the_most_frequent_frame(gold: str, tmp_path: Path) -> None:
+    from benchmarks.annotate import predict, scores
     from ssdvae.extraction.annotate import load_annotator, read_events
     from ssdvae.extraction.classifier import FrameClassifier
-    from ssdvae.extraction.measure import answers, measure
 
     folder = Path(str(DATA)) / "framenet"
     learned = load_annotator(str(folder / "exemplars.train.jsonl.gz"), candidates=folder / "verb_frames.json")
     assert isinstance(learned, FrameClassifier)
-    scores = measure(list(answers(learned, read_events(folder / f"{gold}.jsonl.gz"))))["ambiguous"]
-    assert scores["accuracy"] >= scores["most_frequent"] + 0.05
+    found = scores(list(predict(learned, read_events(folder / f"{gold}.jsonl.gz"))))["ambiguous"]
+    assert found["accuracy"] >= found["majority"] + 0.05
 
 
 @real
 def test_running_text_tells_more_than_examples() -> None:
     """Full texts, each judged by a classifier that has read the others, by tenths of documents."""
+    from benchmarks.annotate import cross_validate, predict, scores, tenth_of
     from ssdvae.data.readers import read_documents
     from ssdvae.extraction.annotate import load_annotator
     from ssdvae.extraction.classifier import FrameClassifier
-    from ssdvae.extraction.measure import answers, left_out, measure, tenth
 
     folder = Path(str(DATA)) / "framenet"
     learned = load_annotator(str(folder / "exemplars.train.jsonl.gz"), candidates=folder / "verb_frames.json")
     assert isinstance(learned, FrameClassifier)
     texts = list(read_documents(folder / "fulltext.dev.jsonl.gz"))
-    before = measure(list(answers(learned, (e for text in texts for e in text.events))))["all"]
-    after = measure(list(left_out(learned, texts, tenth)))["all"]
+    before = scores(list(predict(learned, (e for text in texts for e in text.events))))["all"]
+    after = scores(list(cross_validate(learned, texts, tenth_of)))["all"]
     assert after["accuracy"] >= before["accuracy"] + 0.05
     assert after["ece"] < before["ece"]

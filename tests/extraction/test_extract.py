@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from ssdvae.cli.main import main
-from ssdvae.config import ExtractSettings
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.stream import Chunk, Streamed, _Journal
-from ssdvae.errors import UserError
 from ssdvae.extraction import extract as module
 from ssdvae.extraction.extract import CHUNK, extract
-from ssdvae.extraction.parsed import to_document
-from tests.extraction.stopping import Stopped, damage, go_on, leftovers, stop_after, stopped_by
+from ssdvae.extraction.options import ExtractOptions
+from ssdvae.extraction.rules import extract_document
+from ssdvae.io.errors import UserError
+from tests.extraction.stopping import Stopped, damage, exist_ok, leftovers, stop_after, stopped_by
 from tests.extraction.trees import CONSTRUCTIONS, conllu_lines
 
 BAD = "1\tHe\tbroken"
@@ -55,20 +54,9 @@ def test_any_number_of_processes_gives_the_same_file(tmp_path: Path) -> None:
     source = corpus(tmp_path / "a.conllu", 5 * CHUNK + 3, bad=(7, 40))
     results = {}
     for jobs in (1, 3):
-        done = extract([source], tmp_path / f"{jobs}.jsonl", ExtractSettings(jobs=jobs))
+        done = extract([source], tmp_path / f"{jobs}.jsonl", ExtractOptions(jobs=jobs))
         results[jobs] = ((tmp_path / f"{jobs}.jsonl").read_bytes(), str(done.skipped), done.events)
     assert results[1] == results[3]
-
-
-def test_one_bad_document_costs_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = corpus(tmp_path / "a.conllu", 6, bad=(2, 4))
-    assert main(["extract", str(source), "--out", str(tmp_path / "out.jsonl"), "--jobs", "1"]) == 0
-    said = capsys.readouterr().err
-    assert "wrote 4 documents" in said
-    assert "skipped 2 bad documents, the first: " in said
-    assert "a.conllu, line " in said
-    assert "Traceback" not in said
-    assert [d.id for d in read_documents(tmp_path / "out.jsonl")] == ["d0", "d1", "d3", "d5"]
 
 
 def test_a_parser_that_fails_costs_one_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,10 +65,10 @@ def test_a_parser_that_fails_costs_one_document(tmp_path: Path, monkeypatch: pyt
     def fails(parsed, settings):  # type: ignore[no-untyped-def]  # stands in for to_document
         if parsed.id == "d1":
             raise RecursionError("too deep")
-        return to_document(parsed, settings)
+        return extract_document(parsed, settings)
 
-    monkeypatch.setattr(module, "to_document", fails)
-    done = extract([source], tmp_path / "out.jsonl", ExtractSettings(jobs=1))
+    monkeypatch.setattr(module, "extract_document", fails)
+    done = extract([source], tmp_path / "out.jsonl", ExtractOptions(jobs=1))
     assert done.documents == 2
     assert "document 'd1': RecursionError: too deep" in str(done.skipped)
 
@@ -114,7 +102,7 @@ def test_an_extraction_goes_on_where_it_stopped(
 ) -> None:
     """Whatever a killed process had written without entering it in the journal."""
     source = corpus(tmp_path / "a.conllu", 5 * CHUNK + 3, bad=(3, 70))
-    settings = ExtractSettings(jobs=1)
+    settings = ExtractOptions(jobs=1)
     whole = extract([source], tmp_path / f"whole-{name}", settings)
     out = tmp_path / name
     with pytest.raises(Stopped):
@@ -135,7 +123,7 @@ def test_an_extraction_goes_on_where_it_stopped(
 
 def test_an_extraction_that_is_stopped_again_and_again(tmp_path: Path) -> None:
     source = corpus(tmp_path / "a.conllu", 5 * CHUNK, bad=[3])
-    settings = ExtractSettings(jobs=1)
+    settings = ExtractOptions(jobs=1)
     whole = extract([source], tmp_path / "whole.jsonl", settings)
     for _ in range(2):
         with pytest.raises(Stopped):
@@ -149,12 +137,12 @@ def test_an_extraction_that_is_stopped_again_and_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("change", ["settings", "source", "part"])
 def test_what_has_changed_is_begun_anew(change: str, tmp_path: Path) -> None:
     source = corpus(tmp_path / "a.conllu", 3 * CHUNK)
-    settings = ExtractSettings(jobs=1)
+    settings = ExtractOptions(jobs=1)
     out = tmp_path / "out.jsonl"
     with pytest.raises(Stopped):
         extract([source], out, settings, progress=stop_after(2))
     if change == "settings":
-        settings = ExtractSettings(jobs=1, lemmas=True)
+        settings = ExtractOptions(jobs=1, lemmas=True)
     elif change == "source":
         corpus(source, 3 * CHUNK - 1)
     else:
@@ -169,7 +157,7 @@ def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     out.write_text("old\n")
     with pytest.raises(Stopped):
-        extract([source], out, ExtractSettings(jobs=1), progress=stop_after(1))
+        extract([source], out, ExtractOptions(jobs=1), progress=stop_after(1))
     assert out.read_text() == "old\n"
 
 
@@ -180,8 +168,8 @@ def test_a_killed_extraction_ends_with_the_same_file(jobs: int, tmp_path: Path) 
     words = ["extract", str(source), "--out", str(out), "--jobs", str(jobs)]
     stopped_by(signal.SIGKILL, words, out, entries=5)
     assert not out.exists()
-    assert "resumed after" in go_on(words)
-    extract([source], tmp_path / "whole.jsonl", ExtractSettings(jobs=1))
+    assert "resumed after" in exist_ok(words)
+    extract([source], tmp_path / "whole.jsonl", ExtractOptions(jobs=1))
     assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert leftovers(tmp_path) == []
 

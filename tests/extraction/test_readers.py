@@ -37,11 +37,12 @@ from pyarrow import parquet
 from thrift.protocol.TCompactProtocol import TCompactProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
-from ssdvae.config import ExtractSettings
 from ssdvae.data.readers import Skipped
-from ssdvae.errors import DataError, UserError
-from ssdvae.extraction.parsed import Parsed, Raw, spans_of, to_document
+from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.readers import FORMATS, guess_format, list_files
+from ssdvae.extraction.rules import extract_document
+from ssdvae.extraction.tree import ParsedDocument, RawDocument, find_spans
+from ssdvae.io.errors import DataError, UserError
 from tests.extraction.mended import MENDED
 from tests.extraction.trees import CONSTRUCTIONS, conllu_lines, events_of, rows_of, shown
 
@@ -49,9 +50,11 @@ SENTENCE = "He moved to Beijing in May."
 HIT = "The wind hit the ferry."
 
 
-def read(path: Path, settings: ExtractSettings | None = None, format: str | None = None) -> list[Parsed]:
+def read(
+    path: Path, settings: ExtractOptions | None = None, format: str | None = None
+) -> list[ParsedDocument]:
     """All that a file has, none of it bad."""
-    chosen = settings or ExtractSettings()
+    chosen = settings or ExtractOptions()
     choice = FORMATS[format or guess_format(path) or ""]
 
     def fail(error: DataError) -> None:
@@ -60,7 +63,7 @@ def read(path: Path, settings: ExtractSettings | None = None, format: str | None
     return [choice.parse(raw, chosen) for raw in choice.read(path, chosen, fail)]
 
 
-def check_places(parsed: Parsed) -> None:
+def check_places(parsed: ParsedDocument) -> None:
     """The law of all readers: a token is the text at its span."""
     assert parsed.sentences
     for tree in parsed.sentences:
@@ -72,22 +75,22 @@ def check_places(parsed: Parsed) -> None:
 def test_words_are_found_where_they_were_put(words: list[str]) -> None:
     for gap in (" ", "", " \n "):
         text = gap.join(words)
-        spans = spans_of(text, words)
+        spans = find_spans(text, words)
         assert spans is not None
         assert [text[start:end] for start, end in spans] == words
-    assert spans_of("x" + "".join(words), ["y", *words]) is None
-    assert spans_of("x y", ["y"]) is None
+    assert find_spans("x" + "".join(words), ["y", *words]) is None
+    assert find_spans("x y", ["y"]) is None
 
 
 # Plain text, in many coats.
 
 
 @pytest.fixture
-def settings(spacy_model: Path) -> ExtractSettings:
-    return ExtractSettings(spacy_model=str(spacy_model))
+def settings(spacy_model: Path) -> ExtractOptions:
+    return ExtractOptions(spacy_model=str(spacy_model))
 
 
-def test_plain_text(tmp_path: Path, settings: ExtractSettings) -> None:
+def test_plain_text(tmp_path: Path, settings: ExtractOptions) -> None:
     """Paragraphs are parted, sentences numbered through, and places are those of the file."""
     text = f"{SENTENCE}\n  \n\n{HIT}\r\n\r\n"
     path = tmp_path / "a.txt"
@@ -96,11 +99,11 @@ def test_plain_text(tmp_path: Path, settings: ExtractSettings) -> None:
     assert (parsed.id, parsed.text) == ("a.txt", text)
     check_places(parsed)
     assert events_of(parsed) == ["moved he beijing to", "hit wind ferry None"]
-    origins = [event.origin for event in to_document(parsed, settings).events]
+    origins = [event.origin for event in extract_document(parsed, settings).events]
     assert [(o.sentence, text[o.start : o.end]) for o in origins if o] == [(0, "moved"), (1, "hit")]
 
 
-def test_tables_of_texts(tmp_path: Path, settings: ExtractSettings) -> None:
+def test_tables_of_texts(tmp_path: Path, settings: ExtractOptions) -> None:
     rows = [{"id": "x", "text": SENTENCE}, {"id": "y", "text": HIT}]
     with (tmp_path / "a.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, ["id", "text"])
@@ -114,10 +117,10 @@ def test_tables_of_texts(tmp_path: Path, settings: ExtractSettings) -> None:
         assert events_of(first) + events_of(second) == ["moved he beijing to", "hit wind ferry None"]
 
 
-def test_a_table_without_ids_and_with_another_column(tmp_path: Path, settings: ExtractSettings) -> None:
+def test_a_table_without_ids_and_with_another_column(tmp_path: Path, settings: ExtractOptions) -> None:
     (tmp_path / "a.csv").write_text(f"Body,x\n{SENTENCE},1\n")
     (tmp_path / "a.jsonl").write_text(json.dumps({"body": SENTENCE}) + "\n")
-    chosen = ExtractSettings(spacy_model=settings.spacy_model, text_column="body")
+    chosen = ExtractOptions(spacy_model=settings.spacy_model, text_column="body")
     assert [p.id for p in read(tmp_path / "a.csv", chosen)] == ["a.csv:2"]
     assert [p.id for p in read(tmp_path / "a.jsonl", chosen)] == ["a.jsonl:1"]
     with pytest.raises(DataError, match="expected the columns text"):
@@ -126,7 +129,7 @@ def test_a_table_without_ids_and_with_another_column(tmp_path: Path, settings: E
         read(tmp_path / "a.jsonl", settings)
 
 
-def test_wikiextractor(tmp_path: Path, settings: ExtractSettings) -> None:
+def test_wikiextractor(tmp_path: Path, settings: ExtractOptions) -> None:
     body = f"Ferries &amp; winds\n\n{HIT}\n{SENTENCE}\n"
     file = tmp_path / "AA" / "wiki_00"
     file.parent.mkdir()
@@ -150,14 +153,14 @@ def test_what_is_no_wikiextractor_is_said(tmp_path: Path) -> None:
         path = tmp_path / "wiki_00"
         path.write_text(text)
         skipped = Skipped()
-        assert list(FORMATS["wikiextractor"].read(path, ExtractSettings(), skipped)) == []
+        assert list(FORMATS["wikiextractor"].read(path, ExtractOptions(), skipped)) == []
         assert message in str(skipped)
 
 
 def test_a_missing_model_gives_the_command_that_installs_it(tmp_path: Path) -> None:
     for name, download in (("xx_no_such_model", "xx_no_such_model"), ("models/none", "en_core_web_sm")):
         with pytest.raises(UserError) as refused:
-            FORMATS["text"].check(ExtractSettings(spacy_model=name))
+            FORMATS["text"].check(ExtractOptions(spacy_model=name))
         assert f"no spaCy model {name!r}" in str(refused.value)
         assert f"python -m spacy download {download}\n" in str(refused.value)
         assert "--spacy-model" in str(refused.value)
@@ -169,7 +172,7 @@ def test_a_model_that_does_not_parse_is_refused(tmp_path: Path) -> None:
 
     spacy.blank("en").to_disk(tmp_path / "blank")
     with pytest.raises(UserError, match="parses no dependencies"):
-        FORMATS["text"].check(ExtractSettings(spacy_model=str(tmp_path / "blank")))
+        FORMATS["text"].check(ExtractOptions(spacy_model=str(tmp_path / "blank")))
 
 
 @pytest.mark.parametrize(
@@ -182,7 +185,7 @@ def test_a_missing_package_gives_the_command_that_installs_it(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UserError, match=rf"pip install 'ssdvae\[{format}\]'"):
-        FORMATS[format].check(ExtractSettings(spacy_model="another_name"))
+        FORMATS[format].check(ExtractOptions(spacy_model="another_name"))
 
 
 # MegaWika.
@@ -208,7 +211,7 @@ def article(**passage: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("coat", ["as it is", "parse as a string", "list of tokens", "tokens of sentences"])
-def test_megawika(coat: str, tmp_path: Path, settings: ExtractSettings) -> None:
+def test_megawika(coat: str, tmp_path: Path, settings: ExtractOptions) -> None:
     passage = article()["entries"][0]["passage"]
     tokens = list(passage["en_tokens"].values())
     changes: dict[str, dict[str, Any]] = {
@@ -222,19 +225,19 @@ def test_megawika(coat: str, tmp_path: Path, settings: ExtractSettings) -> None:
     [parsed] = read(path, settings, "megawika")
     assert parsed.id == "Ferry/0"
     check_places(parsed)
-    events = to_document(parsed, settings).events
+    events = extract_document(parsed, settings).events
     assert [(shown(e), e.frame, e.probability) for e in events] == [
         ("hit wind ferry None", "Impact", 0.75),
         ("moved he beijing to", "Motion", None),
     ]
 
 
-def test_megawika_whose_tokens_are_not_its_text(tmp_path: Path, settings: ExtractSettings) -> None:
+def test_megawika_whose_tokens_are_not_its_text(tmp_path: Path, settings: ExtractOptions) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(article(text=["“The wind” hit the ferry."])) + "\n")
     [parsed] = read(path, settings, "megawika")
     assert parsed.text.startswith("The wind hit the ferry .")
-    assert to_document(parsed, settings).events[0].frame == "Impact"
+    assert extract_document(parsed, settings).events[0].frame == "Impact"
 
 
 @pytest.mark.parametrize(
@@ -259,7 +262,7 @@ def communication(tree: str, id: str = "c", frames: tuple[tuple[int, str], ...] 
     """A communication of one sentence, with trees, tags and frames as CoreNLP and SEMAFOR leave them."""
     rows = rows_of(tree)
     text = " ".join(row[0] for row in rows)
-    spans = spans_of(text, [row[0] for row in rows])
+    spans = find_spans(text, [row[0] for row in rows])
     assert spans is not None
 
     def metadata(tool: str) -> AnnotationMetadata:
@@ -345,7 +348,7 @@ def test_situations_of_framenet_are_frames(tmp_path: Path) -> None:
         packed(communication(tree, frames=((1, "Arriving"), (4, "Finish_game"))))
     )
     [parsed] = read(tmp_path / "a.comm")
-    events = to_document(parsed, ExtractSettings()).events
+    events = extract_document(parsed, ExtractOptions()).events
     assert [(e.head, e.frame, e.probability) for e in events] == [
         ("came", "Arriving", 0.5),
         ("saw", None, None),
@@ -373,16 +376,16 @@ def test_damaged_concrete_is_said(tmp_path: Path) -> None:
     good = packed(communication(CONSTRUCTIONS["passive"][1]))
     (tmp_path / "a.concrete").write_bytes(good + good[:50])
     skipped = Skipped(unit="document")
-    raws = list(FORMATS["concrete"].read(tmp_path / "a.concrete", ExtractSettings(), skipped))
+    raws = list(FORMATS["concrete"].read(tmp_path / "a.concrete", ExtractOptions(), skipped))
     assert len(raws) == 1
     assert "communication 2: found bytes that cannot be read" in str(skipped)
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as zip:
         zip.writestr("good", good)
         zip.writestr("bad", good[:50])
-    first, second = FORMATS["concrete"].read(tmp_path / "a.zip", ExtractSettings(), skipped)
-    assert FORMATS["concrete"].parse(first, ExtractSettings()).id == "c"
+    first, second = FORMATS["concrete"].read(tmp_path / "a.zip", ExtractOptions(), skipped)
+    assert FORMATS["concrete"].parse(first, ExtractOptions()).id == "c"
     with pytest.raises(DataError, match=r"a\.zip, communication 2: found bytes .* in bad"):
-        FORMATS["concrete"].parse(second, ExtractSettings())
+        FORMATS["concrete"].parse(second, ExtractOptions())
     (tmp_path / "a.tar.gz").write_bytes(b"no archive")
     with pytest.raises(DataError, match="cannot be read"):
         read(tmp_path / "a.tar.gz")
@@ -418,8 +421,8 @@ def test_any_bytes_are_concrete_or_refused_in_words(data: bytes) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "a.concrete")
         path.write_bytes(data)
-        for raw in FORMATS["concrete"].read(path, ExtractSettings(), Skipped()):
-            to_document(FORMATS["concrete"].parse(raw, ExtractSettings()), ExtractSettings())
+        for raw in FORMATS["concrete"].read(path, ExtractOptions(), Skipped()):
+            extract_document(FORMATS["concrete"].parse(raw, ExtractOptions()), ExtractOptions())
 
 
 # CoNLL-U files, and which file is what.
@@ -481,5 +484,5 @@ def test_folders_are_walked_in_order(tmp_path: Path) -> None:
 def test_raw_documents_can_be_sent_to_another_process(tmp_path: Path) -> None:
     import pickle
 
-    raw = Raw("a", tmp_path, 1, [(1, "x")])
+    raw = RawDocument("a", tmp_path, 1, [(1, "x")])
     assert pickle.loads(pickle.dumps(raw)) == raw

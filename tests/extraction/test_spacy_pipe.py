@@ -11,10 +11,12 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-import ssdvae
-import ssdvae.spacy_pipe  # registers it, if the package is not installed anew
+from ssdvae.commands.coerce import load
+from ssdvae.commands.extract import extract
 from ssdvae.data.events import SLOTS
-from ssdvae.errors import UserError
+from ssdvae.data.readers import read_documents
+from ssdvae.inference.posterior import infer_documents
+from ssdvae.io.errors import UserError
 from ssdvae.models import hub
 from tests.toys import toy_model
 
@@ -47,8 +49,9 @@ def test_it_finds_what_extract_and_infer_find(
     for number, text in enumerate(TEXTS):
         (tmp_path / f"{number}.txt").write_text(text)
     events = tmp_path / "events.jsonl"
-    ssdvae.extract(tmp_path, events, spacy_model=str(spacy_model), jobs=1, progress=False)
-    inferred = {d.id: d.to_record()["events"] for d in ssdvae.infer(model, events, progress=False)}
+    extract(tmp_path, events, spacy_model=str(spacy_model), jobs=1, progress=False)
+    answers = infer_documents(load(model), read_documents(events))
+    inferred = {answer.id: answer.to_record()["events"] for answer in answers}
     found = {f"{number}.txt": record for number, record in enumerate(records(nlp))}
     assert any(found.values())
     assert {name: found[name] for name in inferred} == inferred

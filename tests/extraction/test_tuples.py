@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssdvae.config import ExtractSettings
-from ssdvae.errors import UserError
-from ssdvae.extraction.parsed import Parsed, to_document
-from ssdvae.extraction.tree import NO_HEAD, UD_LABELS, Token, Tree
-from ssdvae.extraction.tuples import subject_of
-from ssdvae.extraction.verbs import is_passive
+from ssdvae.extraction.options import ExtractOptions
+from ssdvae.extraction.rules import extract_document, is_passive, subject_of
+from ssdvae.extraction.tree import NO_HEAD, UD_LABELS, ParsedDocument, Token, Tree
+from ssdvae.io.errors import UserError
 from tests.extraction.mended import MENDED
 from tests.extraction.trees import (
     CONSTRUCTIONS,
@@ -36,19 +34,19 @@ def test_construction(name: str, school: str) -> None:
 def test_negation_is_kept_marked_or_dropped(school: str) -> None:
     which, parse = SCHOOLS[school]
     parsed = parse(NEGATED[which])
-    [event] = to_document(parsed, ExtractSettings()).events
+    [event] = extract_document(parsed, ExtractOptions()).events
     assert shown(event) == "leave he None None"
     assert event.origin is not None
     assert event.origin.negated
-    assert events_of(parsed, ExtractSettings(negation="mark")) == ["not_leave he None None"]
-    assert events_of(parsed, ExtractSettings(negation="drop")) == []
+    assert events_of(parsed, ExtractOptions(negation="mark")) == ["not_leave he None None"]
+    assert events_of(parsed, ExtractOptions(negation="drop")) == []
 
 
 def test_lemmas_by_flag_and_always_beside_the_word() -> None:
     parsed = as_conllu(CONSTRUCTIONS["phrasal verb"][0].replace("it/it", "plans/plan"))
-    [event] = to_document(parsed, ExtractSettings()).events
+    [event] = extract_document(parsed, ExtractOptions()).events
     assert (shown(event), event.lemma) == ("gave_up he plans None", "give_up")
-    assert events_of(parsed, ExtractSettings(lemmas=True)) == ["give_up he plan None"]
+    assert events_of(parsed, ExtractOptions(lemmas=True)) == ["give_up he plan None"]
 
 
 def test_tags_of_the_penn_treebank_will_do() -> None:
@@ -88,13 +86,13 @@ def test_who_need_not_is_denied() -> None:
         "He/he/PRON/4/nsubj did/do/AUX/4/aux not/not/PART/4/advmod have/have/VERB/0/root to/to/PART/6/mark "
         "leave/leave/VERB/4/xcomp"
     )
-    assert events_of(as_conllu(tree), ExtractSettings(negation="mark")) == ["not_leave he None None"]
+    assert events_of(as_conllu(tree), ExtractOptions(negation="mark")) == ["not_leave he None None"]
 
 
 def test_a_part_of_a_contraction_is_spelled_out_in_either_form() -> None:
     for lemma in ("know", "no", "_"):
         parsed = as_conllu(f"I/I/PRON/2/nsubj no/{lemma}/VERB/0/root")
-        [event] = to_document(parsed, ExtractSettings()).events
+        [event] = extract_document(parsed, ExtractOptions()).events
         assert (event.head, event.lemma) == ("know", "know")
 
 
@@ -113,7 +111,7 @@ def test_multiword_tokens_and_empty_nodes() -> None:
     )
     for text in ("", "# text = He  don't leave.\n"):
         parsed = parsed_conllu(text + block)
-        [event] = to_document(parsed, ExtractSettings(keep_text=True)).events
+        [event] = extract_document(parsed, ExtractOptions(keep_text=True)).events
         assert event.origin is not None
         assert event.origin.negated
         assert parsed.text[event.origin.start : event.origin.end] == "leave"
@@ -147,9 +145,9 @@ ODD_TOKENS = st.builds(
 @given(st.lists(ODD_TOKENS, max_size=7), st.sampled_from(["keep", "mark", "drop"]), st.booleans())
 def test_no_tree_is_too_odd(tokens: list[Token], negation: str, flag: bool) -> None:
     """Circles, words that are their own heads, heads that are not there, no root or several."""
-    parsed = Parsed("d", "x" * 10, (Tree(tokens),))
-    chosen = ExtractSettings(negation=negation, lemmas=flag, keep_text=flag)  # type: ignore[arg-type]  # one of the three
-    document = to_document(parsed, chosen)
+    parsed = ParsedDocument("d", "x" * 10, (Tree(tokens),))
+    chosen = ExtractOptions(negation=negation, lemmas=flag, keep_text=flag)  # type: ignore[arg-type]  # one of the three
+    document = extract_document(parsed, chosen)
     assert len(document.events) <= sum(token.pos in ("VERB", "VBD") for token in tokens)
     for event in document.events:
         assert len(shown(event).split()) == 4
@@ -175,7 +173,7 @@ def test_circles(data: st.DataObject) -> None:
         )
         for _ in range(size)
     ]
-    to_document(Parsed("d", "x", (Tree(tokens),)), ExtractSettings())
+    extract_document(ParsedDocument("d", "x", (Tree(tokens),)), ExtractOptions())
 
 
 def circle(*relations: str) -> Tree:
@@ -189,7 +187,7 @@ def circle(*relations: str) -> Tree:
 def test_a_circle_has_no_subject_and_an_end() -> None:
     for relation in ("conj", "xcomp"):
         assert subject_of(circle(relation, relation), 0) is None
-    assert list(circle("conj", "conj", "conj").upwards(1)) == [1, 2, 0]
+    assert list(circle("conj", "conj", "conj").path_to_root(1)) == [1, 2, 0]
     assert not is_passive(circle("conj", "conj"), 0)
     # A preposition that hangs on itself by way of another.
     assert [token.head for token in circle("prep", "agent", "pobj").tokens] != [1, 2, 0]
@@ -228,6 +226,6 @@ def test_any_lines_of_conllu_are_read_or_refused_in_words(lines: list[tuple[str,
         parsed = parsed_conllu(block)
     except UserError:
         return
-    for event in to_document(parsed, ExtractSettings(keep_text=True)).events:
+    for event in extract_document(parsed, ExtractOptions(keep_text=True)).events:
         assert event.origin is not None
         assert 0 <= event.origin.start <= event.origin.end <= len(parsed.text)

@@ -1,4 +1,4 @@
-"""A FrameNet of two frames in the real format, so that NLTK's own reader runs."""
+"""A FrameNet of two frames in the real format, as a release has it."""
 
 from __future__ import annotations
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ssdvae.config import ExtractSettings
 from ssdvae.data.events import SLOTS, Event
-from ssdvae.extraction.parsed import Parsed, Raw, to_document
+from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.readers import conllu
 from ssdvae.extraction.readers.text import trees_of
+from ssdvae.extraction.rules import extract_document
+from ssdvae.extraction.tree import ParsedDocument, RawDocument
 
 # name: (Universal Dependencies, ClearNLP as English models of spaCy have it, the events)
 CONSTRUCTIONS: dict[str, tuple[str, str, list[str]]] = {
@@ -228,11 +229,11 @@ def conllu_lines(tree: str) -> str:
     return "\n".join(lines)
 
 
-def parsed_conllu(block: str) -> Parsed:
-    return conllu.parse(Raw("d", Path("d.conllu"), 1, [(1, block)]), ExtractSettings())
+def parsed_conllu(block: str) -> ParsedDocument:
+    return conllu.parse(RawDocument("d", Path("d.conllu"), 1, [(1, block)]), ExtractOptions())
 
 
-def as_conllu(tree: str) -> Parsed:
+def as_conllu(tree: str) -> ParsedDocument:
     return parsed_conllu(conllu_lines(tree))
 
 
@@ -248,12 +249,15 @@ def spacy_doc(tree: str) -> Doc:
     )
 
 
-def as_spacy(tree: str) -> Parsed:
+def as_spacy(tree: str) -> ParsedDocument:
     doc = spacy_doc(tree)
-    return Parsed("d", doc.text, tuple(trees_of(doc)))
+    return ParsedDocument("d", doc.text, tuple(trees_of(doc)))
 
 
-SCHOOLS: dict[str, tuple[int, Callable[[str], Parsed]]] = {"conllu": (0, as_conllu), "spacy": (1, as_spacy)}
+SCHOOLS: dict[str, tuple[int, Callable[[str], ParsedDocument]]] = {
+    "conllu": (0, as_conllu),
+    "spacy": (1, as_spacy),
+}
 
 
 def shown(event: Event) -> str:
@@ -261,5 +265,5 @@ def shown(event: Event) -> str:
     return " ".join(event.padded(len(SLOTS)))
 
 
-def events_of(parsed: Parsed, settings: ExtractSettings | None = None) -> list[str]:
-    return [shown(event) for event in to_document(parsed, settings or ExtractSettings()).events]
+def events_of(parsed: ParsedDocument, settings: ExtractOptions | None = None) -> list[str]:
+    return [shown(event) for event in extract_document(parsed, settings or ExtractOptions()).events]

@@ -15,7 +15,8 @@ import yaml
 Damage = Callable[[bytes, Random], bytes]
 
 NASTY: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, -5, 7, 2**31 - 1, 2**31, 2**63 - 1, 2**63, -(2**63) - 1, 10**30, 0.5, -0.5,
+    None, True, False, 0, 1, -1, -5, 7, 2**31 - 1, 2**31, 2**63 - 1, 2**63, -(2**63) - 1, 10**30, 10**310,
+    -(10**400), 0.5, -0.5,
     1e308, -1e308, float("inf"), float("nan"), "", "a", "0", "-1", "1e9", "\0", "a\0b", "/", "..", "é" * 100,
     "x" * 5000, "\ud800", [], {}, [[]], [None], {"": None}, [1] * 300, ["a", "a"], "null", "yes",
     "2020-01-01",
@@ -23,7 +24,8 @@ NASTY: tuple[Any, ...] = (
 """Values that a program may stumble over."""
 
 TEXTS = (
-    b"\0", b"\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"NaN", b"Infinity", b"-1", b"1e999", b"9" * 20, b"null",
+    b"\0", b"\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"NaN", b"Infinity", b"-1", b"1e999", b"9" * 20, b"9" * 400,
+    b"null",
     b"\t", b"[" * 3000, b"{" * 10, b'"', b"\n", b"\r\n", b"&a [*a]", b"!!python/object:os.system x", b": ",
 )  # fmt: skip
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from random import Random
 from types import FrameType
 
-from ssdvae.errors import UserError
+from ssdvae.io.errors import UserError
 from tests.fuzz.kinds import Kind, make
 from tests.fuzz.logs import log_kinds
 
@@ -109,13 +109,13 @@ def _mapped() -> int:
 
 
 def _names_its_place(kind: Kind, message: str) -> bool:
-    """A refusal says which file, or which setting; files vouch for each other."""
+    """A refusal says which file, or which option; files vouch for each other."""
     folder = kind.path.parent if kind.path.parent.name != "cloze" else kind.path.parent.parent
     places = [str(path) for path in (kind.path, folder, folder.parent)]
     if kind.name == "typed events":
         places = ["standard input"]
-    if kind.name.endswith("Settings"):
-        places = ["--", "no setting"]
+    if kind.name.endswith("Options"):
+        places = ["--", "no option"]
     return any(place in message for place in places)
 
 

@@ -9,7 +9,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,31 +23,30 @@ from safetensors.torch import load_file
 from thrift.protocol.TCompactProtocol import TCompactProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
-from ssdvae import api
-from ssdvae.checking import check
-from ssdvae.cli.flags import read_config
-from ssdvae.config import (
-    EvaluateSettings,
-    ExtractSettings,
-    GenerateSettings,
-    PrepareSettings,
-    ReportSettings,
-    TrainSettings,
-)
+from ssdvae.commands.check import check
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import SLOTS
+from ssdvae.data.options import PrepareOptions
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import read_documents, write_jsonl
-from ssdvae.data.readers.typed import read_typed
+from ssdvae.data.readers.text import read_typed
 from ssdvae.data.vectors import read_vectors
-from ssdvae.extraction.lexicon import entry, read_lexicon
-from ssdvae.extraction.parsed import to_document
+from ssdvae.evaluation.measure import evaluate_run
+from ssdvae.evaluation.options import EvaluateOptions
+from ssdvae.extraction.lexicon import normalize_verb, read_lexicon
+from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.readers import FORMATS
-from ssdvae.files import stop_at_first_error
-from ssdvae.measurements import read_scores
+from ssdvae.extraction.rules import extract_document
+from ssdvae.inference.options import GenerateOptions
+from ssdvae.io.files import stop_at_first_error
+from ssdvae.io.run import Run
+from ssdvae.io.scores import read_scores
 from ssdvae.models.base import Model
-from ssdvae.runs import Run
+from ssdvae.options import read_config
+from ssdvae.report.options import ReportOptions
+from ssdvae.report.page import write_report
 from ssdvae.storyworld.world import World
+from ssdvae.training.options import TrainOptions
 from ssdvae.training.train import train
 from tests.extraction.test_readers import communication, packed
 from tests.extraction.trees import CONSTRUCTIONS
@@ -86,7 +85,7 @@ def make(folder: Path) -> list[Kind]:
 def _folders(folder: Path) -> tuple[Path, Path]:
     events = folder / "events.jsonl"
     write_jsonl(events, World.embedded().documents(120, seed=3))
-    settings = PrepareSettings(vocabulary=300, valid_share=0.1, test_share=0.1, cloze_options=2)
+    settings = PrepareOptions(vocabulary=300, valid_share=0.1, test_share=0.1, cloze_options=2)
     corpus = prepare(events, folder / "corpus", settings)
     small: dict[str, Any] = {
         "embedding": 8,
@@ -96,9 +95,13 @@ def _folders(folder: Path) -> tuple[Path, Path]:
         "epochs": 1,
         "record_steps": 2,
     }
-    run = train(corpus, folder / "run", TrainSettings(**small))
-    api.evaluate(run.folder, tasks="perplexity,frames,cloze")
+    run = train(corpus, folder / "run", TrainOptions(**small))
+    _evaluate(run.folder, corpus, "perplexity,frames,cloze")
     return corpus.folder, run.folder
+
+
+def _evaluate(run: Path, corpus: Corpus, tasks: str) -> dict[str, Any]:
+    return evaluate_run(run, Model.read(run), corpus, EvaluateOptions(tasks=tasks))
 
 
 # Corpora
@@ -115,7 +118,7 @@ def _corpora(corpus: Path) -> list[Kind]:
     def read() -> tuple[Corpus, Any]:
         opened = Corpus(corpus)
         opened.split("valid")
-        opened.cloze("valid")
+        opened.items("cloze", "valid")
         return opened, opened.split("train")
 
     def holds(found: tuple[Corpus, Any]) -> bool:
@@ -199,7 +202,7 @@ def _runs(folder: Path, corpus: Path, run: Path) -> list[Kind]:
         return bool(found == there)
 
     def scores_hold(found: list[Any]) -> bool:
-        return bool([asdict(m) for m in found] == _loads((run / "scores.json").read_bytes()))
+        return bool([m.model_dump() for m in found] == _loads((run / "scores.json").read_bytes()))
 
     def state_holds(found: Any) -> bool:
         return same("checkpoint/state.safetensors", load_file(run / "checkpoint/state.safetensors"))
@@ -208,10 +211,10 @@ def _runs(folder: Path, corpus: Path, run: Path) -> list[Kind]:
         problems = [one.problem for one in check(run) if one.problem is not None]
         if problems:
             raise problems[0]
-        return api.evaluate(run, tasks="frames", corpus=corpus)
+        return _evaluate(run, Corpus(corpus), "frames")
 
     def report() -> Path:
-        return api.write_report([run], folder / "page.html", sample=5, documents=1)
+        return write_report([run], folder / "page.html", ReportOptions(sample=5, documents=1))
 
     text, tensors = (json_changed, bytes_changed), (bytes_changed, header_changed)
     always: Holds = lambda found: True  # noqa: E731  # what matters is that it ends in words
@@ -247,7 +250,7 @@ def _loads(text: bytes) -> Any:
     return json.loads(text, parse_constant=lambda word: None)
 
 
-# Settings
+# Options
 
 
 def _settings_hold(settings: Any, path: Path) -> bool:
@@ -269,23 +272,23 @@ def _alike(found: Any, value: Any) -> bool:
 
 def _settings(folder: Path, run: Path) -> list[Kind]:
     path = Path(shutil.copy(run / "config.yaml", folder / "settings.yaml"))
-    read = lambda: read_config(path, TrainSettings.table())  # noqa: E731
+    read = lambda: read_config(path, [TrainOptions])  # noqa: E731
     holds: Holds = lambda found: _settings_hold(found, path)  # noqa: E731
     kinds = [Kind("--config", path, (yaml_changed, bytes_changed), read, holds)]
-    for group in (TrainSettings, PrepareSettings, EvaluateSettings, GenerateSettings, ReportSettings):
+    for group in (TrainOptions, PrepareOptions, EvaluateOptions, GenerateOptions, ReportOptions):
         kinds.append(_python_settings(folder, group))
     return kinds
 
 
 def _python_settings(folder: Path, group: Any) -> Kind:
-    """Settings as keyword arguments."""
+    """Options as keyword arguments."""
     path = folder / f"{group.__name__}.json"
     path.write_text(json.dumps(group().to_dict()))
     return Kind(
         group.__name__,
         path,
         (json_changed,),
-        lambda: group.exactly(values) if isinstance(values := json.loads(path.read_text()), dict) else None,
+        lambda: group(**values) if isinstance(values := json.loads(path.read_text()), dict) else None,
         lambda found: (
             found is None
             or all(_alike(found.to_dict()[k], v) for k, v in json.loads(path.read_text()).items())
@@ -311,9 +314,9 @@ def _concrete(folder: Path) -> Kind:
     path.write_bytes(packed(communication(tree, frames=((2, "Impact"),))))
 
     def read() -> list[Any]:
-        settings, format = ExtractSettings(), FORMATS["concrete"]
+        settings, format = ExtractOptions(), FORMATS["concrete"]
         raws = list(format.read(path, settings, stop_at_first_error))
-        return [to_document(format.parse(raw, settings), settings) for raw in raws]
+        return [extract_document(format.parse(raw, settings), settings) for raw in raws]
 
     def holds(found: list[Any]) -> bool:
         """The verbs are tokens, and the frames situations, as the library of Concrete itself reads them."""
@@ -391,7 +394,7 @@ def _inputs(folder: Path) -> list[Kind]:
         return True
 
     def lexicon_holds(found: Any) -> bool:
-        verbs = {entry(verb) for verb in _loads(lexicon.read_bytes().removeprefix(b"\xef\xbb\xbf"))}
+        verbs = {normalize_verb(verb) for verb in _loads(lexicon.read_bytes().removeprefix(b"\xef\xbb\xbf"))}
         finite = all(
             math.isfinite(w) and w >= 0 for choices in found.frames.values() for w in choices.values()
         )

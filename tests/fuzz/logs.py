@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from ssdvae.data.columns import XES, Columns
 from ssdvae.data.readers import read_documents
-from ssdvae.storyworld.tickets import tickets, write_tickets
+from ssdvae.storyworld.tickets import generate_tickets, write_log
 from tests.fuzz.damage import NASTY, bytes_changed, columns_changed, lines_changed
 from tests.fuzz.kinds import Kind
 
@@ -37,7 +37,7 @@ def log_kinds(folder: Path) -> list[Kind]:
     """The same tickets in every format that has rows."""
     table, log = folder / "damaged-log.csv", folder / "damaged-log.xes"
     for path in (table, log):
-        write_tickets(path, tickets(5, seed=2, known=0.5))
+        write_log(path, generate_tickets(5, seed=2, known=0.5))
     with open(table, newline="") as file:
         rows = [{**row, "amount": str(n % 8)} for n, row in enumerate(csv.DictReader(file))]
     _write_text(table, rows, ",")
@@ -66,7 +66,7 @@ def _kind(
     name: str, path: Path, damages: Any, columns: Columns, rows: Callable[[Path], Iterable[Row]]
 ) -> Kind:
     def read() -> list[Any]:
-        return list(read_documents(path, columns=columns, asked=True))
+        return list(read_documents(path, columns=columns, strict=True))
 
     def holds(found: list[Any]) -> bool:
         """Each case has its events, in the order of their times where another reader understands them."""

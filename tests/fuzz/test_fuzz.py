@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ssdvae.errors import UserError
+from ssdvae.io.errors import UserError
 from tests.fuzz import fuzz
 from tests.fuzz.damage import bytes_changed
 from tests.fuzz.kinds import Kind

@@ -12,19 +12,12 @@ import pytest
 import torch
 
 import ssdvae
-from ssdvae.config import MODEL_SETTINGS
 from ssdvae.data.batches import Batch
-from ssdvae.errors import UserError
-from ssdvae.models import MODELS
-from ssdvae.models.base import (
-    LanguageModel,
-    LatentModel,
-    LatentQuery,
-    Model,
-    as_language_model,
-    categorical,
-    most_likely,
-)
+from ssdvae.io.errors import UserError
+from ssdvae.models.base import LanguageModel, LatentModel, Model, as_language_model
+from ssdvae.models.latents import LatentQuery, categorical, most_likely
+from ssdvae.models.options import MODEL_OPTIONS
+from ssdvae.models.registry import MODELS
 from tests.toys import (
     FRAMES,
     WORDS,
@@ -120,7 +113,7 @@ def test_padded_vectors_of_nan_change_nothing(variant: dict[str, Any]) -> None:
 
     Tied word vectors are also what words are predicted by, so none are tied here.
     """
-    can_be_tied = "tied" in MODEL_SETTINGS[variant["name"]].names()
+    can_be_tied = "tied" in MODEL_OPTIONS[variant["name"]].names()
     model = toy_model(**{**variant, **({"tied": False} if can_be_tied else {})})
     batch = batch_of(model, LENGTHS, events=4)
     tokens = batch.tokens.clamp(max=WORDS - 2)

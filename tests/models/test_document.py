@@ -8,16 +8,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from ssdvae.config import EvaluateSettings, RNNLMSettings
 from ssdvae.data.batches import Batch
-from ssdvae.data.cloze import ClozeTask
 from ssdvae.data.events import MISSING
+from ssdvae.data.items import ClozeTask
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
-from ssdvae.errors import UserError
 from ssdvae.evaluation.cloze import score_cloze
+from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.evaluation.tasks import mark_of
-from ssdvae.models.base import LanguageModel, LatentQuery, probabilities
+from ssdvae.evaluation.registry import mark_of
+from ssdvae.io.errors import UserError
+from ssdvae.models.base import LanguageModel
+from ssdvae.models.latents import LatentQuery, probabilities
+from ssdvae.models.options import RNNLMOptions
 from ssdvae.models.rnnlm import RNNLM
 from ssdvae.models.ssdvae import DOCUMENT_VECTOR
 from tests.toys import SLOTS, WORDS, noise, toy_batch, toy_documents, toy_language_model, toy_ssdvae
@@ -61,7 +63,7 @@ def test_it_has_read_the_words_that_it_helps_to_predict(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_such_a_perplexity_is_marked_and_has_no_bound(kind: str) -> None:
-    documents, settings = toy_documents([EVENTS, 2, 1]), EvaluateSettings(bound_samples=2)
+    documents, settings = toy_documents([EVENTS, 2, 1]), EvaluateOptions(bound_samples=2)
     scores = evaluate(with_vector(kind), documents, settings)
     assert scores["ppl_bound"] is None
     assert mark_of("ppl", scores)
@@ -110,14 +112,14 @@ def test_in_the_cloze_it_reads_the_seed_alone(kind: str) -> None:
 
     def scores(options: Any) -> Any:
         task = ClozeTask(seeds, options, unknown_words=0, words=1)
-        return score_cloze(model, task, EvaluateSettings(cloze_seeds=2)).nll
+        return score_cloze(model, task, EvaluateOptions(cloze_seeds=2)).scores["nll"]
 
     before = scores(options)
     changed = options.copy()
     changed[:, 1:] = (changed[:, 1:] + 1) % WORDS
     assert (before[:, 0] == scores(changed)[:, 0]).all()
     with pytest.raises(UserError, match="document vector"):
-        score_cloze(model, ClozeTask(seeds, options, 0, 1), EvaluateSettings(cloze_frames="read"))
+        score_cloze(model, ClozeTask(seeds, options, 0, 1), EvaluateOptions(cloze_frames="read"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -135,7 +137,7 @@ def test_documents_that_are_all_alike_leave_a_language_model_undecided() -> None
     torch.manual_seed(0)
     words, size, mixture = 200, 50, 20
     names = [MISSING, UNKNOWN, *(f"word{i}" for i in range(words - 2))]
-    config = RNNLMSettings(embedding=16, hidden=128, layers=1, document_vector=mixture)
+    config = RNNLMOptions(embedding=16, hidden=128, layers=1, document_vector=mixture)
     model = RNNLM(config, Vocabulary(names, [1] * words), Inventory(["Frame"], [1]))
     assert model.document is not None
     logits: list[Tensor] = []

@@ -17,10 +17,11 @@ from torch import Tensor
 from torch.distributions import Categorical, kl_divergence
 
 import ssdvae
-from ssdvae.answers.beliefs import infer_latents
 from ssdvae.data.batches import Batch
-from ssdvae.models.base import FramePosterior, LatentQuery, as_frame_model
+from ssdvae.inference.posterior import infer_latents
+from ssdvae.models.base import as_frame_model
 from ssdvae.models.exact import ExactModel
+from ssdvae.models.latents import FramePosterior, LatentQuery
 from ssdvae.models.layers import to_padded
 from ssdvae.models.mixture import Support, candidates
 from tests.toys import FRAMES, WORDS, noise, prepared, toy_batch, toy_exact
@@ -80,7 +81,10 @@ def exact_part(posterior: FramePosterior) -> Tensor:
 
 def next_frames(model: ExactModel, batch: Batch) -> Tensor:
     """log p(f | h) before each event."""
-    return torch.stack([model.next_frame(batch.first(m)) for m in range(batch.mask.shape[1])], dim=1)
+    latents = [model.latents(LatentQuery.roll_out(batch.first(m), 1)) for m in range(batch.mask.shape[1])]
+    states = [model.start(batch.first(m), before) for m, before in enumerate(latents)]
+    frames = [model.next_frame(x.after(m), states[m]) for m, x in enumerate(latents)]
+    return torch.stack(frames, dim=1)
 
 
 def test_all_events_together_have_the_probability_one(model: ExactModel) -> None:

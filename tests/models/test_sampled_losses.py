@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ssdvae.config import MODEL_SETTINGS
 from ssdvae.models.base import Model
 from ssdvae.models.losses import (
     Drawn,
@@ -22,12 +21,13 @@ from ssdvae.models.losses import (
     linear_cross_entropy,
     sampled_cross_entropy,
 )
+from ssdvae.models.options import MODEL_OPTIONS
 from tests.models.test_base import SPEAKING, batch_of, variant_id
 from tests.toys import WORDS, noise, outputs, prepared, toy_model
 
 COUNTS = [40, 12, 9, 3, 2, 1, 0]
 LENGTHS = [3, 1, 2]
-SAMPLED = [v for v in SPEAKING if "sampled_words" in MODEL_SETTINGS[v["name"]].names()]
+SAMPLED = [v for v in SPEAKING if "sampled_words" in MODEL_OPTIONS[v["name"]].names()]
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30), st.integers(1, 40))

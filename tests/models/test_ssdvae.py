@@ -16,11 +16,11 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from ssdvae.analysis.swap import swap_parts
-from ssdvae.config import SSDVAESettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import MISSING
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
-from ssdvae.models.base import LatentQuery, categorical
+from ssdvae.models.latents import LatentQuery, categorical
+from ssdvae.models.options import SSDVAEOptions
 from ssdvae.models.ssdvae import SSDVAE, gumbel_softmax
 from tests.toys import noise
 
@@ -37,7 +37,7 @@ class Case:
 
     def __init__(self, variant: str, attention: str) -> None:
         self.prefix = f"{variant}-{attention}/"
-        self.settings = SSDVAESettings.exactly(
+        self.settings = SSDVAEOptions.of(
             {
                 "embedding": 3,
                 "hidden": 3,
@@ -55,7 +55,7 @@ class Case:
         self.batch = Batch(*(reference()[f"inputs/{n}"] for n in ("tokens", "frames", "observed", "mask")))
 
     @staticmethod
-    def _model(settings: SSDVAESettings) -> SSDVAE:
+    def _model(settings: SSDVAEOptions) -> SSDVAE:
         words = Vocabulary([MISSING, UNKNOWN, *(f"w{i}" for i in range(WORDS - 2))], [1] * WORDS)
         return SSDVAE(settings, words, Inventory([f"F{i}" for i in range(FRAMES)], [1] * FRAMES))
 

@@ -13,7 +13,7 @@ from torch.distributions import Categorical
 from torch.nn import functional
 
 from ssdvae.data.batches import Batch, Noise
-from ssdvae.models.base import LatentQuery, categorical, most_likely
+from ssdvae.models.latents import LatentQuery, categorical, most_likely
 from ssdvae.models.layers import LazyAttention, attend
 from ssdvae.models.losses import frame_nll
 from ssdvae.models.ssdvae import SSDVAE, Join, entropy, gumbel_softmax, inject, replace_observed

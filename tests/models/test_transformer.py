@@ -8,17 +8,18 @@ import pytest
 import torch
 
 import ssdvae
-from ssdvae import models
-from ssdvae.config import MODEL_SETTINGS
 from ssdvae.data.batches import Batch
-from ssdvae.models.base import LanguageModel, LatentQuery
-from tests.models.transformer import TransformerLM, TransformerSettings
+from ssdvae.models.base import LanguageModel
+from ssdvae.models.latents import LatentQuery
+from ssdvae.models.options import MODEL_OPTIONS
+from ssdvae.models.registry import MODELS
+from tests.models.transformer import TransformerLM, TransformerOptions
 
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(models.MODELS, "transformer", TransformerLM)
-    monkeypatch.setitem(MODEL_SETTINGS, "transformer", TransformerSettings)
+    monkeypatch.setitem(MODELS, "transformer", TransformerLM)
+    monkeypatch.setitem(MODEL_OPTIONS, "transformer", TransformerOptions)
 
 
 @pytest.fixture
@@ -26,12 +27,12 @@ def run(tmp_path: Path) -> Path:
     ssdvae.world(tmp_path / "events.jsonl", documents=400, progress=False)
     ssdvae.prepare(tmp_path / "events.jsonl", tmp_path / "corpus", valid_share=0.2, progress=False)
     # As a caller in Python does: `--model` on the command line lists the models of the package.
-    from ssdvae.config import TrainSettings
     from ssdvae.data.corpus import Corpus
+    from ssdvae.training.options import TrainOptions
     from ssdvae.training.train import train
 
     sizes = {"embedding": 16, "hidden": 16, "layers": 1, "batch": 20, "epochs": 3, "learning_rate": 5e-3}
-    settings = TrainSettings(model_settings=TransformerSettings(), **sizes)
+    settings = TrainOptions(model_options=TransformerOptions(), **sizes)
     return train(Corpus(tmp_path / "corpus"), tmp_path / "run", settings).folder
 
 

@@ -10,24 +10,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ssdvae.config import SLOTS, LanguageModelSettings, Slots
 from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.base import (
-    Decoder,
-    DecoderOutput,
-    LanguageModel,
-    LatentQuery,
-    Latents,
-    Loss,
-    State,
-    most_likely,
-)
+from ssdvae.models.base import Decoder, DecoderOutput, LanguageModel, Loss, State
+from ssdvae.models.latents import LatentQuery, Latents, most_likely
 from ssdvae.models.layers import WordOutput, WordReader
+from ssdvae.models.options import LanguageModelOptions
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransformerSettings(LanguageModelSettings):
+class TransformerOptions(LanguageModelOptions):
     model: ClassVar[str] = "transformer"
 
 
@@ -81,10 +73,10 @@ class TransformerDecoder(Decoder):
 class TransformerLM(LanguageModel):
     """p(w) = Π_t p(w_t | w_<t) by a transformer."""
 
-    config: TransformerSettings
+    config: TransformerOptions
 
     def __init__(
-        self, config: TransformerSettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+        self, config: TransformerOptions, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
     ) -> None:
         super().__init__(config, vocabulary, frames, slots)
         self.decoder = TransformerDecoder(self.word_reader, config.hidden, config.layers, config.tied)

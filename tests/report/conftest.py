@@ -9,9 +9,19 @@ from typing import Any
 
 import pytest
 
-from ssdvae import api
+from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
+from ssdvae.data.options import PrepareOptions
+from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
+from ssdvae.evaluation.measure import evaluate_run
+from ssdvae.evaluation.options import EvaluateOptions
+from ssdvae.models.base import Model
+from ssdvae.report.options import ReportOptions
+from ssdvae.report.page import write_report
+from ssdvae.report.render import TEMPLATES
+from ssdvae.training.options import TrainOptions
+from ssdvae.training.train import train
 from tests.shared import made_once
 
 WORD = "<script>alert(1)</script>"
@@ -65,15 +75,30 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def _make_runs(folder: Path) -> None:
     write_jsonl(folder / "events.jsonl", documents(160))
-    shares: dict[str, Any] = {"valid_share": 0.3, "test_share": 0.1}
-    sizes: dict[str, Any] = {"cloze_items": 8, "cloze_events": 5, "cloze_options": 3}
-    corpus = api.prepare(folder / "events.jsonl", folder / "corpus", preset="tiny", **shares, **sizes)
+    options = PrepareOptions.sized(
+        "tiny", valid_share=0.3, test_share=0.1, cloze_items=8, cloze_events=5, cloze_options=3
+    )
+    corpus = prepare(folder / "events.jsonl", folder / "corpus", options)
     for model in ("ssdvae", "rnnlm"):
-        api.train(corpus, folder / model, model=model, **TINY)
+        train_small(corpus, folder / model, model=model)
     for split in ("valid", "test"):
-        api.evaluate(folder / "ssdvae", split=split, bound_samples=1, cloze_seeds=2)
+        evaluate_small(folder / "ssdvae", corpus, split=split, cloze_seeds=2)
+
+
+def train_small(corpus: Corpus, out: Path, **options: Any) -> None:
+    train(corpus, out, TrainOptions.chosen({**TINY, **options}, corpus.counts))
+
+
+def evaluate_small(run: Path, corpus: Corpus, **options: Any) -> None:
+    evaluate_run(run, Model.read(run), corpus, EvaluateOptions(bound_samples=1, **options))
 
 
 @pytest.fixture(scope="session")
 def page(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return api.write_report(runs, tmp_path_factory.mktemp("page") / "report.html", documents=3)
+    return write_report(runs, tmp_path_factory.mktemp("page") / "report.html", ReportOptions(documents=3))
+
+
+def render_block(block: Any) -> str:
+    """Return the markup of one block."""
+    template = TEMPLATES.from_string('{% import "blocks.html.j2" as blocks %}{{ blocks.show(block) }}')
+    return template.render(block=block)

@@ -10,17 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from ssdvae import api
-from ssdvae.answers.infer import InferredDocument, InferredEvent
-from ssdvae.answers.ranked import Candidate
-from ssdvae.cli.main import main
-from ssdvae.config import ReportSettings
+from ssdvae.cli import main
 from ssdvae.data.events import Event
-from ssdvae.evaluation.tasks import TASKS
-from ssdvae.report.documents import OPEN, reading
+from ssdvae.data.options import PrepareOptions
+from ssdvae.data.prepare import prepare
+from ssdvae.evaluation.registry import TASKS
+from ssdvae.inference.output import Candidate
+from ssdvae.inference.posterior import InferredDocument, InferredEvent
+from ssdvae.report.found import DocumentBlock, document_block
+from ssdvae.report.options import ReportOptions
 from ssdvae.report.page import write_report
 from ssdvae.report.runs import short_names
-from tests.report.conftest import FRAME, TINY, WORD
+from ssdvae.reproduction.paper import published_figures
+from tests.report.conftest import FRAME, WORD, evaluate_small, render_block, train_small
 
 
 def text(page: Path) -> str:
@@ -51,7 +53,9 @@ def test_the_paper_stands_beside_only_where_it_is_asked_for(
     page: Path, runs: list[Path], tmp_path: Path
 ) -> None:
     assert "Table 1a" not in text(page)
-    beside = text(api.write_report(runs, tmp_path / "paper.html", documents=1, paper=True))
+    beside = text(
+        write_report(runs, tmp_path / "paper.html", ReportOptions(documents=1), published=published_figures())
+    )
     rows = beside.split("<caption>Perplexity on valid</caption>")[1].split("</table>")[0]
     assert "paper: Table 1a" in rows
     assert "22.52 ± 0.62" in rows  # ε = 0.9, validation
@@ -61,7 +65,7 @@ def test_the_paper_stands_beside_only_where_it_is_asked_for(
 def test_a_tile_says_which_figure_it_has_and_what_the_best_would_be(runs: list[Path], tmp_path: Path) -> None:
     """The numbers at the top are those of the table below, under the same names."""
     best = {"cloze_pmi": 0.987, "ppl_bound": 1.5}
-    page = text(write_report(runs[:1], tmp_path / "best.html", ReportSettings(documents=1), best=best))
+    page = text(write_report(runs[:1], tmp_path / "best.html", ReportOptions(documents=1), best=best))
     tiles = dict(re.findall(r"<dt>([^<]+)</dt><dd><strong>([^<]+)</strong></dd>", page))
     table = page.split("<caption>Inverse narrative cloze on valid</caption>")[1].split("</table>")[0]
     heads = re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', table)[1:]
@@ -76,7 +80,7 @@ def test_a_tile_says_which_figure_it_has_and_what_the_best_would_be(runs: list[P
 
 
 def test_what_was_found_comes_first(page: Path, runs: list[Path], tmp_path: Path) -> None:
-    alone = text(api.write_report(runs[:1], tmp_path / "alone.html", documents=1))
+    alone = text(write_report(runs[:1], tmp_path / "alone.html", ReportOptions(documents=1)))
     ids = re.findall(r'<section id="([^"]+)"', alone)
     assert ids == ["run-0-read", "run-0-follows", "run-0-frames", "run-0-scripts", "scores", "setup"]
     assert re.findall(r'<section id="([^"]+)"', text(page)) == ["found", "scores", "setup"]
@@ -85,19 +89,20 @@ def test_what_was_found_comes_first(page: Path, runs: list[Path], tmp_path: Path
 def test_every_event_of_a_long_document_is_there() -> None:
     frames = (Candidate("Frame", 0.5), Candidate("Other", 0.4))
     events = tuple(InferredEvent(Event(f"verb{n}"), None, frames) for n in range(100))
-    shown = reading(InferredDocument("long", events, 0))
+    shown = render_block(document_block(InferredDocument("long", events, 0)))
     assert [f"verb{n}" for n in range(100)] == re.findall(r"verb\d+", shown)
-    assert f"and {100 - OPEN} more events" in shown
-    assert f'start="{OPEN + 1}"' in shown
+    assert f"and {100 - DocumentBlock.open} more events" in shown
+    assert f'start="{DocumentBlock.open + 1}"' in shown
 
 
 def test_the_splits_of_two_corpora_are_kept_apart(runs: list[Path], tmp_path: Path) -> None:
     """The same run on the same documents with fewer words known is not the same measurement."""
     folder = runs[0].parent
-    corpus = api.prepare(folder / "events.jsonl", tmp_path / "smaller", preset="tiny", vocabulary=5)
-    run = api.train(corpus, tmp_path / "other", **{**TINY, "epochs": 1})
-    api.evaluate(run.folder, tasks="perplexity", bound_samples=1)
-    shown = text(api.write_report([runs[0], run.folder], tmp_path / "both.html", documents=1))
+    options = PrepareOptions.sized("tiny", vocabulary=5)
+    corpus, run = prepare(folder / "events.jsonl", tmp_path / "smaller", options), tmp_path / "other"
+    train_small(corpus, run, epochs=1)
+    evaluate_small(run, corpus, tasks="perplexity")
+    shown = text(write_report([runs[0], run], tmp_path / "both.html", ReportOptions(documents=1)))
     for name in ("corpus", "smaller"):
         rows = shown.split(f"<caption>Perplexity on valid of {name}</caption>")[1].split("</tbody>")[0]
         assert rows.count('<th scope="row">') == 1
@@ -135,7 +140,7 @@ def test_what_is_not_there_is_left_out_with_a_sentence(page: Path, runs: list[Pa
     config = lonely / "config.yaml"
     config.write_text(re.sub(r"(?m)^corpus: .*$", "corpus: /nowhere/corpus", config.read_text()))
     (lonely / "metrics.jsonl").write_text("")
-    shown = text(api.write_report([lonely], tmp_path / "lonely.html"))
+    shown = text(write_report([lonely], tmp_path / "lonely.html", ReportOptions()))
     assert "<svg" not in shown
     # What it found, scores, calibration, latent variables, curves, data.
     assert shown.count('class="absent"') == 6
@@ -143,7 +148,7 @@ def test_what_is_not_there_is_left_out_with_a_sentence(page: Path, runs: list[Pa
 
 
 def test_the_same_runs_give_the_same_page(page: Path, runs: list[Path], tmp_path: Path) -> None:
-    again = api.write_report([*runs, runs[0]], tmp_path / "again.html", documents=3)
+    again = write_report([*runs, runs[0]], tmp_path / "again.html", ReportOptions(documents=3))
     assert text(again) == text(page)
 
 

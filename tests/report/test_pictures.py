@@ -12,11 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ssdvae
+from ssdvae.analysis.explain import explain
 from ssdvae.analysis.transitions import Transitions
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.events import Document, to_document
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.report.charts import WIDTH, bars
-from ssdvae.report.pictures import Picture
+from ssdvae.inference.forecast import next_events
+from ssdvae.inference.posterior import infer_documents
+from ssdvae.inference.surprisal import score_documents
+from ssdvae.io.errors import UserError
+from ssdvae.models.base import Model
+from ssdvae.report.charts import WIDTH, Bars
+from ssdvae.report.pictures import Picture, of_inferred, of_next, of_runs, of_scored, of_transitions
 from tests.report.conftest import FRAME, WORD
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -38,49 +45,50 @@ def words(root: ElementTree.Element) -> list[str]:
 
 
 def test_how_runs_learned(runs: list[Path]) -> None:
-    root = read(ssdvae.draw(runs))
+    root = read(Picture(of_runs(runs)))
     assert len(list(root.iter(f"{SVG}polyline"))) == len(runs)
     assert {run.name for run in runs} <= set(words(root)), "the curves are named"
-    alone = read(ssdvae.draw(ssdvae.Run(runs[0])))
+    alone = read(Picture(of_runs(runs[:1])))
     assert runs[0].name not in words(alone), "one curve needs no key"
 
 
 def test_what_follows_what(runs: list[Path]) -> None:
-    root = read(ssdvae.draw(ssdvae.explain(runs[0], progress=False)))
+    model, corpus = Model.read(runs[0]), Corpus(runs[0].parent / "corpus")
+    root = read(Picture(of_transitions(explain(model, corpus.split("valid")).transitions)))
     assert {"Romance", "Wedding"} <= set(words(root))
     assert list(root.iter(f"{SVG}path"))
 
 
 def test_answers(runs: list[Path]) -> None:
-    events = [f"{WORD} ann dog", "chased ann"]
-    (inferred,) = ssdvae.infer(runs[0], [events])
-    root = read(ssdvae.draw(inferred))
+    model, document = Model.read(runs[0]), to_document([f"{WORD} ann dog", "chased ann"], "typed")
+    (inferred,) = infer_documents(model, [document])
+    root = read(Picture(of_inferred(inferred)))
     assert [text for text in words(root) if text.startswith(WORD)]
     # Each bar is as long as all others: the shares of an event are one whole.
     drawn = [float(e.get("width", 0)) for e in root.iter(f"{SVG}rect") if e.get("data-tip")]
     assert drawn[0] + drawn[1] == pytest.approx(drawn[2] + drawn[3], abs=0.2)
-    (scored,) = ssdvae.score(runs[0], [events], progress=False)
-    assert {*scored.slots} <= set(words(read(ssdvae.draw(scored))))
-    (ahead,) = ssdvae.next_events(runs[0], [events], top=3)
-    names = " ".join(words(read(ssdvae.draw(ahead))))
+    (scored,) = score_documents(model, [document])
+    assert {*scored.slots} <= set(words(read(Picture(of_scored(scored)))))
+    (ahead,) = next_events(model, [document], top=3)
+    names = " ".join(words(read(Picture(of_next(ahead)))))
     assert all(one.name in names for one in (ahead.frames or ahead.heads))
-    with pytest.raises(ssdvae.UserError, match="no events"):
-        ssdvae.draw(next(iter(ssdvae.infer(runs[0], [[]]))))
+    with pytest.raises(UserError, match="no events"):
+        of_inferred(next(infer_documents(model, [Document("empty", ())])))
 
 
 def test_saving(tmp_path: Path) -> None:
     found = Transitions(Inventory(["A", FRAME], [1, 1]), np.array([[1.0, 9.0], [8.0, 2.0]]))
-    picture = ssdvae.draw(found)
+    picture = Picture(of_transitions(found))
     assert picture.save(tmp_path / "a.svg").read_text() == picture.svg()
-    with pytest.raises(ssdvae.UserError, match=r"a name in \.svg"):
+    with pytest.raises(UserError, match=r"a name in \.svg"):
         picture.save(tmp_path / "a.png")
-    with pytest.raises(ssdvae.UserError, match="often enough"):
-        ssdvae.draw(Transitions(found.frames, np.zeros((2, 2))))
+    with pytest.raises(UserError, match="often enough"):
+        of_transitions(Transitions(found.frames, np.zeros((2, 2))))
 
 
 @given(st.lists(st.text(max_size=80), min_size=2, max_size=8, unique=True))
 def test_any_names_make_a_picture_and_keys_stay_inside(names: list[str]) -> None:
-    root = read(Picture(bars(names[0], [(names[0], [(name, 1.0) for name in names])], "of 1")))
+    root = read(Picture(Bars(names[0], [(names[0], [(name, 1.0) for name in names])], "of 1")))
     box = [float(x) for x in root.get("viewBox", "").split()]
     keys = [e for e in root.iter(f"{SVG}rect") if not e.get("data-tip")][1:]
     assert len(keys) == len(names)

@@ -1,20 +1,25 @@
-"""The made log of support tickets: what it promises, and that the default run finds its hidden stages."""
+"""The generated log of support tickets: its properties, and that the default run finds its hidden stages."""
 
 from __future__ import annotations
 
-import csv
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
-from ssdvae import api
-from ssdvae.errors import UserError
-from ssdvae.storyworld.tickets import COLUMNS, KNOWN, PROCESSES, STAGES, VAGUE, ticket_documents, tickets
+import ssdvae
+from ssdvae.storyworld.tickets import (
+    KNOWN,
+    PROCESSES,
+    STAGES,
+    VAGUE,
+    generate_tickets,
+    ticket_documents,
+)
 
 
 def test_a_log_is_as_it_is_said_to_be() -> None:
-    drawn = list(tickets(2_000))
+    drawn = list(generate_tickets(2_000))
     assert {len(rows) for rows in drawn} == set(range(3, 10))
     rows = [row for ticket in drawn for row in ticket]
     assert len({row.ticket for row in rows}) == len(drawn)
@@ -37,20 +42,6 @@ def test_what_is_known_changes_nothing_else() -> None:
             assert mine.frame in (None, true.frame)
     assert [*ticket_documents(9)] == [*ticket_documents(12)][:9]
     assert [*ticket_documents(9, seed=2)] != [*ticket_documents(9)]
-
-
-def test_the_table_has_the_events_of_the_documents(tmp_path: Path) -> None:
-    assert api.tickets(tmp_path / "t.csv", documents=30, progress=False) == 30
-    assert api.tickets(tmp_path / "t.jsonl", documents=30, progress=False) == 30
-    with (tmp_path / "t.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert tuple(rows[0]) == COLUMNS
-    events = [event for document in ticket_documents(30) for event in document.events]
-    for row, event in zip(rows, events, strict=True):
-        assert (row["action"], row["agent"], row["product"], row["channel"]) == event.words
-        assert row["stage"] == (event.frame or "")
-    with pytest.raises(UserError, match="--known: found 2"):
-        api.tickets(tmp_path / "u.csv", known=2)
 
 
 def right(found: list[list[str | None]], count: int = 3_000) -> float:
@@ -77,8 +68,8 @@ def test_the_action_alone_tells_about_seven_in_ten() -> None:
 
 @pytest.mark.journey
 def test_the_default_run_finds_the_hidden_stages(tmp_path: Path) -> None:
-    api.tickets(tmp_path / "tickets.jsonl", progress=False)
-    corpus = api.prepare(tmp_path / "tickets.jsonl", tmp_path / "corpus", events=9, progress=False)
-    run = api.train(corpus, tmp_path / "run", progress=False)
-    inferred = api.infer(run.folder, tmp_path / "tickets.jsonl")
+    ssdvae.tickets(tmp_path / "tickets.jsonl", progress=False)
+    corpus = ssdvae.prepare(tmp_path / "tickets.jsonl", tmp_path / "corpus", events=9, progress=False)
+    run = ssdvae.train(corpus, tmp_path / "run", progress=False)
+    inferred = ssdvae.infer(run.folder, tmp_path / "tickets.jsonl")
     assert right([[event.frame for event in document.events] for document in inferred]) >= 0.95

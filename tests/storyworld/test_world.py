@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssdvae.data.events import SLOTS, Document, Event
-from ssdvae.errors import DataError
+from ssdvae.io.errors import DataError
+from ssdvae.storyworld.parser import Categorical
 from ssdvae.storyworld.scores import best_scores
-from ssdvae.storyworld.text import Choice
 from ssdvae.storyworld.world import LENGTHS, Scenario, World
 
 # Small enough to enumerate, and with every difficulty: two scenarios that share frames, verbs and words; two
@@ -77,7 +77,7 @@ def mentions(
 
 
 def slot_prob(
-    scenario: Scenario, choice: Choice[str], slot: int, fillers: dict[str, str], said: str
+    scenario: Scenario, choice: Categorical[str], slot: int, fillers: dict[str, str], said: str
 ) -> float:
     return sum(
         prob * share
@@ -110,7 +110,14 @@ def tellings(world: World, events: tuple[Event, ...]) -> Iterator[tuple[float, l
 def every_event(world: World) -> list[Event]:
     """All events of words that could stand in each slot, and one verb and noun that could not."""
     verbs, subjs, objs, mods = (
-        sorted({word for scenario in world.scenarios for word, able in scenario.able[slot].items() if able})
+        sorted(
+            {
+                word
+                for scenario in world.scenarios
+                for word, possible_states in scenario.possible_states[slot].items()
+                if possible_states
+            }
+        )
         for slot in range(4)
     )
     words = itertools.product(verbs, [*subjs, "nobody"], objs, mods)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ssdvae.cli.main import main
+from ssdvae.cli import main
 
 
 def assert_is_a_message(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ssdvae.cli.main import main
-from ssdvae.runs import Run
+from ssdvae.cli import main
+from ssdvae.io.run import Run
 from tests.system.mistakes import assert_is_a_message
 
 TINY = ["--hidden=8", "--embedding=8", "--layers=1", "--epochs=1", "--batch=50"]
@@ -71,7 +71,7 @@ def test_when_evaluated(folder: Path, name: str, capsys: pytest.CaptureFixture[s
     shown = said(capsys, "evaluate", folder / name, "--tasks=perplexity", "--bound-samples=2")
     assert bool(re.search(r"^ppl +[\d.]+ †", shown, re.MULTILINE)) == (name in MARKED)
     assert ("compare models by ppl_bound" in shown) == (name == "latent")
-    assert ("this compares with no other model" in shown) == (name in VECTORS)
+    assert ("do not compare it with other models" in shown) == (name in VECTORS)
 
 
 def test_on_the_page(folder: Path, tmp_path: Path, name: str) -> None:

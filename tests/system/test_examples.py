@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import ssdvae
-from ssdvae.cli.main import COMMANDS, main
+from ssdvae.cli import MODULES, find_command, main
+from tests.extraction.conftest import spacy_model as spacy_model  # a fixture
 
 EXAMPLE = Path(ssdvae.__file__).parent / "extraction" / "example"
 ORDER = [
@@ -37,23 +38,14 @@ FAR_AWAY = {"data"}
 
 
 def words_of(example: str) -> tuple[list[str], str]:
-    """The words after ``ssdvae``, and what is piped into it."""
+    """Return the words after ``ssdvae``, and what is piped into it."""
     typed, _, command = example.rpartition(" | ")
     program, *words = shlex.split(command)
     assert program == "ssdvae"
     return words, "\n".join(shlex.split(typed)[1:])
 
 
-def test_every_command_has_examples_that_can_be_parsed() -> None:
-    assert {*ORDER, *TOO_LONG, *FAR_AWAY} == COMMANDS.keys()
-    for name, command in COMMANDS.items():
-        for example in command.examples:
-            (first, *words), _ = words_of(example)
-            assert first == name
-            command.parser(words).parse_args(words)
-
-
-def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spacy_model: Path) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "stories").mkdir()
     shutil.copy(EXAMPLE / "ferry.conllu", tmp_path / "stories")
@@ -64,11 +56,13 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for name in ("news", "more"):
         (tmp_path / f"{name}_TUP.txt").write_text("met she him _NULL_ <TUP> left he none at\n")
         (tmp_path / f"{name}_frame.txt").write_text("Meet_with __NOFRAME__\n")
+    assert {*ORDER, *TOO_LONG, *FAR_AWAY} == MODULES.keys()
     for name in ORDER:
-        for example in COMMANDS[name].examples:
+        for example in find_command(name).examples:
             words, typed = words_of(example)
             # Ten thousand documents take too long here.
             more = ["--documents", "600"] if name == "world" and "--documents" not in words else []
             more += ["--steps", "1"] if name == "benchmark" else []
+            more += ["--spacy-model", str(spacy_model)] if name == "extract" else []
             monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
             assert main([*words, *more]) == 0, example

@@ -16,7 +16,7 @@ from accelerate.state import PartialState
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from ssdvae import api
+import ssdvae
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import write_jsonl
@@ -54,7 +54,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     folder = tmp_path_factory.mktemp("gpu")
     write_jsonl(folder / "events.jsonl", World.embedded().documents(40, seed=3))
     sizes: dict[str, Any] = {"vocabulary": 60, "events": 4, "cloze_items": 3, "cloze_options": 3}
-    return api.prepare(
+    return ssdvae.prepare(
         folder / "events.jsonl", folder / "corpus", valid_share=0.2, test_share=0.2, cloze_events=3, **sizes
     )
 
@@ -63,10 +63,10 @@ def everything(corpus: Corpus, folder: Path, variant: dict[str, Any]) -> dict[st
     """Train a model, read its last checkpoint, measure the model and ask it: all the figures."""
     variant = dict(variant)
     name = variant.pop("name")
-    api.train(corpus, folder, model=name, **SMALL, **OF_ITS_OWN.get(name, {}), **variant)
-    api.resume(folder)
-    figures = api.evaluate(folder, split="test", bound_samples=2, cloze_seeds=2)
-    model = api.load(folder).on_fastest_device()
+    ssdvae.train(corpus, folder, model=name, **SMALL, **OF_ITS_OWN.get(name, {}), **variant)
+    ssdvae.resume(folder)
+    figures = ssdvae.evaluate(folder, split="test", bound_samples=2, cloze_seeds=2)
+    model = ssdvae.load(folder).on_fastest_device()
     assert model.device == fastest_device()
     seed = Event("arrested", "police", "suspect")
     document = Document("seed", (seed,))
@@ -74,28 +74,28 @@ def everything(corpus: Corpus, folder: Path, variant: dict[str, Any]) -> dict[st
     if isinstance(model, LanguageModel):
         for method in ("sample", "beam"):
             for seeds in ([seed], []):
-                scripts = api.generate(model, seeds, method=method, scripts=2, events=2, beam=2)
+                scripts = ssdvae.generate(model, seeds, method=method, scripts=2, events=2, beam=2)
                 figures[f"{method} {len(seeds)}"] = sum(script.log_prob for script in scripts)
         frame, word = corpus.frames.names[0], corpus.vocabulary.names[3]
         told: list[dict[str, str]] = [{}, {"obj": word}, {"frame": frame}, {"frame": frame, "verb": word}]
         for number, given in enumerate(told):
             if "frame" in given and framed is None:
                 continue
-            (following,) = api.next_events(model, [document], given=given, beam=3, top=2)
+            (following,) = ssdvae.next_events(model, [document], given=given, beam=3, top=2)
             figures[f"next {number}"] = sum(event.probability for event in following.events)
             figures[f"next {number}, given"] = following.given_probability
-        (scored,) = api.score(model, [document])
+        (scored,) = ssdvae.score(model, [document])
         figures["scored"] = scored.nats
-        (filled,) = api.fill(model, [Document("holed", (seed, Event("?", "police")))], beam=3)
+        (filled,) = ssdvae.fill(model, [Document("holed", (seed, Event("?", "police")))], beam=3)
         figures["filled"] = filled.holes[0].fillings[0].probability
-        figures["embedded"] = float(next(api.embed(model, [document])).vector[0])
+        figures["embedded"] = float(next(ssdvae.embed(model, [document])).vector[0])
         if model.has_elbo:  # a document vector would read the options
-            options = api.evaluate(folder, split="test", tasks="cloze", cloze_frames="read", cloze_seeds=2)
+            options = ssdvae.evaluate(folder, split="test", tasks="cloze", cloze_frames="read", cloze_seeds=2)
             figures |= {f"{figure}, frames read": value for figure, value in options.items()}
     if framed is not None:
-        (inferred,) = api.infer(model, [document])
+        (inferred,) = ssdvae.infer(model, [document])
         figures["inferred"] = inferred.events[0].probability
-        explained = api.explain(folder, split="test", min_count=0.0)
+        explained = ssdvae.explain(folder, split="test", min_count=0.0)
         figures["transitions"] = float(explained.transitions.counts.sum())
         if explained.clusters is not None:
             figures["purity"] = explained.clusters.purity

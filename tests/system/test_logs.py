@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sklearn.metrics import adjusted_mutual_info_score
 
-from ssdvae.cli.main import main
-from ssdvae.data.columns import quantile_edges
+from ssdvae.cli import main
 from ssdvae.data.corpus import Corpus
 from ssdvae.models.base import Model
 from ssdvae.storyworld.tickets import ticket_documents
+from tests.data.test_columns import quantile_edges
 
 DOCS = Path(__file__).parents[2] / "docs" / "logs.md"
 SMALL = {"tickets": "--documents 400", "train": "--epochs 1 --preset tiny"}
@@ -120,23 +119,11 @@ def test_new_tables_are_binned_as_the_old_one(place: Path) -> None:
     assert corpus.columns is not None
     edges = corpus.columns.bins["amount"]
     training = set(corpus.split("train").ids.to_pylist())
-    numbers = Counter(float(n % 97) for n in range(800) if f"c{n // 4}" in training)
-    assert edges == quantile_edges(sorted(numbers.items()), numbers.total(), 4)
-    everything = Counter(float(n % 97) for n in range(800))
-    assert edges != quantile_edges(sorted(everything.items()), 800, 4)
+    assert edges == quantile_edges([float(n % 97) for n in range(800) if f"c{n // 4}" in training], 4)
+    assert edges != quantile_edges([float(n % 97) for n in range(800)], 4)
     assert main(["train", "corpus", "--out", "run", "--epochs", "1", "--preset", "tiny"]) == 0
     Path("new.csv").write_text("amount,act,case\n-5,a1,x\n1e6,a2,x\n,a3,x\n")
     assert main(["infer", "new.csv", "--run", "run", "--out", "new.jsonl"]) == 0
     [record] = [json.loads(line) for line in Path("new.jsonl").read_text().splitlines()]
     shown = [event["amount"] for event in record["events"]]
     assert shown == [f"amount:<{edges[0]:g}", f"amount:≥{edges[-1]:g}", None]
-
-
-def test_a_case_with_one_event_is_counted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [f"c{n},opened,K\nc{n},closed,\n" for n in range(60)] + [f"d{n},opened,\n" for n in range(40)]
-    Path("log.csv").write_text("case,act,kind\n" + "".join(rows))
-    named = "--case case --head act --label kind"
-    assert main(["prepare", "log.csv", "--out", "corpus", *named.split()]) == 0
-    printed = capsys.readouterr()
-    counts = re.findall(r"(\d+) of them have one event", printed.out + printed.err)
-    assert sum(map(int, counts)) == 40

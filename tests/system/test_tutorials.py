@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ssdvae.cli.main import COMMANDS, main
+from ssdvae.cli import main
 from tests.extraction.conftest import spacy_model as spacy_model  # a fixture
 from tests.extraction.test_documented_road import write_stories
+from tests.flags import parse_flags
 
 TUTORIALS = sorted((Path(__file__).parents[2] / "docs" / "tutorials").glob("*.md"))
 
@@ -32,7 +33,7 @@ def test_the_commands_are_there(page: Path) -> None:
     found = commands(page)
     assert len(found) >= 3
     for name, *words in found:
-        COMMANDS[name].parser(words).parse_args(words)
+        parse_flags([name, *words])
 
 
 @pytest.mark.journey

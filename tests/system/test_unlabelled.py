@@ -10,17 +10,17 @@ import pytest
 from sklearn.metrics import adjusted_mutual_info_score
 
 import ssdvae
-from ssdvae.config import PrepareSettings
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document
+from ssdvae.data.options import PrepareOptions
 from ssdvae.data.readers import write_jsonl
 from ssdvae.data.source import split_of
-from ssdvae.errors import UserError
+from ssdvae.io.errors import UserError
 from ssdvae.storyworld.tickets import ticket_documents
 
 SIZES: dict[str, Any] = {"hidden": 24, "embedding": 24, "layers": 1, "batch": 30, "progress": False}
 TICKETS = 400
-SPLITS = PrepareSettings(valid_share=0.2, test_share=0.1)
+SPLITS = PrepareOptions(valid_share=0.2, test_share=0.1)
 
 
 def corpus_of(folder: Path, documents: list[Document], **settings: Any) -> Corpus:

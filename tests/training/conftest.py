@@ -12,17 +12,18 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from ssdvae.config import PrepareSettings, TrainSettings
 from ssdvae.data.corpus import Corpus
+from ssdvae.data.options import PrepareOptions
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
-from ssdvae.runs import Run
+from ssdvae.io.run import Run
 from ssdvae.storyworld.world import World
+from ssdvae.training.options import TrainOptions
 from ssdvae.training.train import train
 from tests.shared import made_once
 
 DOCUMENTS, PER_EPOCH, EPOCHS = 120, 6, 2
-SETTINGS = TrainSettings(
+SETTINGS = TrainOptions(
     record_steps=2,
     embedding=8,
     hidden=8,
@@ -48,7 +49,7 @@ def _one_thread() -> Iterator[None]:
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     def make(folder: Path) -> None:
         write_jsonl(folder / "events.jsonl", World.embedded().documents(DOCUMENTS, seed=3))
-        settings = PrepareSettings(vocabulary=300, events=6, valid_share=0.1, test_share=0.05)
+        settings = PrepareOptions(vocabulary=300, events=6, valid_share=0.1, test_share=0.05)
         prepare(folder / "events.jsonl", folder / "corpus", settings)
 
     return Corpus(made_once(tmp_path_factory, "training-corpus", make) / "corpus")
@@ -63,7 +64,7 @@ def uninterrupted(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> R
     return Run(folder / "run")
 
 
-def flags(settings: TrainSettings) -> list[str]:
+def flags(settings: TrainOptions) -> list[str]:
     """The settings as a user would give them."""
     given = []
     for name, value in settings.to_dict().items():
@@ -76,7 +77,7 @@ def flags(settings: TrainSettings) -> list[str]:
 
 
 def command(*words: object) -> list[str]:
-    return [sys.executable, "-m", "ssdvae.cli.main", *map(str, words)]
+    return [sys.executable, "-m", "ssdvae", *map(str, words)]
 
 
 def start(*words: object) -> subprocess.Popen[str]:

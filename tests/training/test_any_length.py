@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ssdvae.answers.infer import infer_documents
-from ssdvae.config import PrepareSettings, TrainSettings
 from ssdvae.data.events import Document
+from ssdvae.data.options import PrepareOptions
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
+from ssdvae.inference.posterior import infer_documents
 from ssdvae.models.base import Model
 from ssdvae.storyworld.world import World
+from ssdvae.training.options import TrainOptions
 from ssdvae.training.train import train
 
 LONG = 40
@@ -23,9 +24,9 @@ LONG = 40
 def trained(folder: Path, documents: int, **settings: object) -> Model:
     events = folder / "events.jsonl"
     write_jsonl(events, World.embedded().documents(documents, seed=1))
-    corpus = prepare(events, folder / "corpus", PrepareSettings(vocabulary=2_000, cloze_items=0))
+    corpus = prepare(events, folder / "corpus", PrepareOptions(vocabulary=2_000, cloze_items=0))
     sizes = {"embedding": 64, "layers": 1, "batch": 32, **settings}
-    chosen = TrainSettings.chosen({"preset": None, "observe": 0.9, **sizes})
+    chosen = TrainOptions.chosen({"preset": None, "observe": 0.9, **sizes})
     return Model.read(train(corpus, folder / "run", chosen).folder)
 
 

@@ -10,9 +10,9 @@ import torch
 
 import ssdvae
 from ssdvae.data.corpus import Corpus
-from ssdvae.errors import UserError
+from ssdvae.io.errors import UserError
+from ssdvae.io.run import Run
 from ssdvae.models.exact import ExactModel
-from ssdvae.runs import Run
 from ssdvae.training.loop import initialize_from_run, new_model
 from ssdvae.training.train import resume, train
 from tests.training.conftest import PER_EPOCH, SETTINGS, assert_same_run
@@ -43,7 +43,7 @@ def test_a_lexicon_gives_further_candidates(corpus: Corpus, tmp_path: Path) -> N
     path.write_text(json.dumps({verb: [frame, "No_frame_of_ours"], "never_heard": [frame]}))
     settings = ONE_EPOCH.changed(lexicon=path, observe=0.01, learning_rate=1e-30)
     model = ssdvae.load(train(corpus, tmp_path / "run", settings).folder)
-    assert corpus.frames.id(frame) in model.get_buffer("decoder.table")[corpus.vocabulary.word_id(verb)]
+    assert corpus.frames.id(frame) in model.get_buffer("decoder.table")[corpus.vocabulary.id(verb)]
     path.write_text(json.dumps({"never_heard": [frame]}))
     with pytest.raises(UserError, match="no head and frame"):
         train(corpus, tmp_path / "other", settings)

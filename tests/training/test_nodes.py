@@ -13,10 +13,10 @@ import psutil
 import pytest
 
 import ssdvae
-from ssdvae.cli.main import main
+from ssdvae.cli import main
 from ssdvae.data.corpus import Corpus
-from ssdvae.errors import DataError, UserError
-from ssdvae.runs import Run, State
+from ssdvae.io.errors import DataError, UserError
+from ssdvae.io.run import Run, State
 from ssdvae.training.train import train_or_resume
 from tests.extraction.stopping import Stopped
 from tests.training.conftest import SETTINGS, assert_same_run, flags, launch
@@ -33,7 +33,7 @@ def test_a_run_is_begun_or_gone_on_with(corpus: Corpus, uninterrupted: Run, tmp_
             raise Stopped
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ssdvae.training.running.check_finite", look)  # in the second validation
+        patch.setattr("ssdvae.training.trainer.check_finite", look)  # in the second validation
         with pytest.raises(Stopped):
             train_or_resume(corpus, out, SETTINGS)
     assert Run(out).state().step > 0
@@ -55,10 +55,10 @@ def test_the_flag_and_the_argument(
     settings = SETTINGS.changed(epochs=1)
     out, words = tmp_path / "run", flags(settings)
     for _ in range(2):
-        assert main(["train", str(corpus.folder), "--out", str(out), "--continue", *words]) == 0
+        assert main(["train", str(corpus.folder), "--out", str(out), "--exist-ok", *words]) == 0
     assert "is finished" in capsys.readouterr().err
-    assert ssdvae.train(corpus, out, go_on=True, progress=False, **settings.to_dict()).folder == out
-    assert main(["train", "--resume", str(out), "--continue"]) == 2
+    assert ssdvae.train(corpus, out, exist_ok=True, progress=False, **settings.to_dict()).folder == out
+    assert main(["train", "--resume", str(out), "--exist-ok"]) == 2
 
 
 # The store that workers share with their agent is told to a new agent only if that one becomes the first:
@@ -70,7 +70,7 @@ def _agent(port: int, corpus: Corpus, out: Path) -> subprocess.Popen[bytes]:
     """One machine of two, as a cluster starts it."""
     rendezvous = ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "test"]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1"]
-    command = ["-m", "ssdvae", "train", str(corpus.folder), "--out", str(out), "--continue", *flags(LONG)]
+    command = ["-m", "ssdvae", "train", str(corpus.folder), "--out", str(out), "--exist-ok", *flags(LONG)]
     return subprocess.Popen(
         [*torchrun, *rendezvous, "--max-restarts", "3", *command],
         env={**os.environ, "OMP_NUM_THREADS": "1", **OWN_STORE},
@@ -128,11 +128,6 @@ def _host(agents: list[subprocess.Popen[bytes]], port: int) -> int:
             if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
                 return number
     raise AssertionError("nobody listens")
-
-
-def test_a_former_flag_says_what_it_is_called_now(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "corpus", "--out", "run", "--tensorboard"]) == 2
-    assert "it has become --track tensorboard" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["wandb", "nothing"])

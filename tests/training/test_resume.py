@@ -16,12 +16,12 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from ssdvae.data.corpus import Corpus
-from ssdvae.errors import UserError
-from ssdvae.models import MODELS
-from ssdvae.runs import Run, State
+from ssdvae.io.errors import UserError
+from ssdvae.io.run import Run, State
+from ssdvae.models.registry import MODELS
 from ssdvae.training.loop import Step
-from ssdvae.training.running import Training
 from ssdvae.training.train import resume, train
+from ssdvae.training.trainer import Trainer
 from tests.disks import small_disk
 from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, assert_same_run, flags, start
 
@@ -34,15 +34,15 @@ class CrashError(Exception):
 
 def crash_after(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[], None] = lambda: None) -> None:
     """Let something happen just after a step was taken, before it is recorded or saved."""
-    count = Training._count
+    count = Trainer._count
 
-    def counted(self: Training, state: State, taken: Step) -> None:
+    def counted(self: Trainer, state: State, taken: Step) -> None:
         count(self, state, taken)
         if taken.step == step:
             monkeypatch.undo()
             act()
 
-    monkeypatch.setattr(Training, "_count", counted)
+    monkeypatch.setattr(Trainer, "_count", counted)
 
 
 def fail() -> None:

@@ -14,20 +14,21 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 import ssdvae
-from ssdvae.config import SPLITS, PrepareSettings, Split
-from ssdvae.config.models import SSDVAESettings
 from ssdvae.data.batches import Batch, Noise, epoch_batches, generator, mask_frames, process_slice
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
+from ssdvae.data.options import SPLITS, PrepareOptions, Split
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
-from ssdvae.errors import UserError
 from ssdvae.evaluation.fitting import measuring_half
+from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.files import atomic_write
-from ssdvae.models import MODELS
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import atomic_write
+from ssdvae.io.run import Run
 from ssdvae.models.exact import ExactModel, _reader_loss
-from ssdvae.runs import Run
+from ssdvae.models.options import SSDVAEOptions
+from ssdvae.models.registry import MODELS
 from ssdvae.training.train import resume, train
 from tests.training import train_several
 from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, launch
@@ -82,8 +83,8 @@ def test_training_lowers_the_loss_and_records_every_term(corpus: Corpus, tmp_pat
     assert {"loss", "reconstruction", "entropy", "frame_nll"} <= training[0].keys()
     assert training[-1]["loss"] < training[0]["loss"]
     assert validation[-1]["ppl"] < validation[0]["ppl"]
-    weights = settings.model_settings
-    assert isinstance(weights, SSDVAESettings)
+    weights = settings.model_options
+    assert isinstance(weights, SSDVAEOptions)
     for record in training:
         # −L_w − α_q·L_q + α_c·L_c, where each weight counts once in a document: so it holds for means too.
         weighted = weights.frame_weight * record["frame_nll"] - weights.entropy_weight * record["entropy"]
@@ -144,7 +145,7 @@ def test_the_generative_part_learns_as_if_there_were_no_readers(
 
 def test_the_saved_model_is_the_best_one(corpus: Corpus, uninterrupted: Run) -> None:
     best = min(record["ppl"] for record in uninterrupted.metrics() if record["split"] == "valid")
-    settings = ssdvae.config.EvaluateSettings(eval_batch=2 * SETTINGS.batch, eval_seed=SETTINGS.seed)
+    settings = EvaluateOptions(eval_batch=2 * SETTINGS.batch, eval_seed=SETTINGS.seed)
     model = ssdvae.load(uninterrupted.folder)
     assert evaluate(model, corpus.split("valid"), settings, bounded=False)["ppl"] == pytest.approx(best)
 
@@ -158,7 +159,7 @@ def test_the_saved_model_has_the_reader_that_was_kept(
     def keep(model: ExactModel, *_: object, **__: object) -> None:
         model.keep_reader(which, 0.5, 0.8)
 
-    monkeypatch.setattr("ssdvae.training.running.fit_reader", keep)
+    monkeypatch.setattr("ssdvae.training.trainer.fit_reader", keep)
     run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=1))
     saved, state = (load_file(run.folder / n) for n in ("model.safetensors", "checkpoint/state.safetensors"))
     kept = {name: value for name, value in saved.items() if name.startswith("frame_reader.")}
@@ -168,7 +169,7 @@ def test_the_saved_model_has_the_reader_that_was_kept(
     assert [round(float(saved[name]), 6) for name in ("power", "sharpness")] == [0.5, 0.8]
     model = ssdvae.load(run.folder)
     measured = measuring_half(corpus.split("valid"), model, "valid")
-    scores = evaluate(model, measured, ssdvae.config.EvaluateSettings(), bounded=False)
+    scores = evaluate(model, measured, EvaluateOptions(), bounded=False)
     assert scores["frame_ppl"] == pytest.approx(run.metrics()[-1]["frame_ppl"], rel=1e-5)
 
 
@@ -179,7 +180,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(corpus: Corpus, tmp_path: Path)
 
 def test_early_stopping(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stops after ``patience`` validations that are no better than the best."""
-    monkeypatch.setattr("ssdvae.training.running.evaluate", _ppl_of([5.0, 4.0, 4.5, 4.0, 4.2, 1.0]))
+    monkeypatch.setattr("ssdvae.training.trainer.evaluate", _ppl_of([5.0, 4.0, 4.5, 4.0, 4.2, 1.0]))
     run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=20, patience=3))
     assert [r["ppl"] for r in run.metrics() if r["split"] == "valid"] == [5.0, 4.0, 4.5, 4.0, 4.2]
 
@@ -283,7 +284,7 @@ def test_a_classifier_that_cannot_be_judged_says_so(tmp_path: Path) -> None:
     for name, documents in (("train", known), ("valid", unknown), ("test", known)):
         write_jsonl(tmp_path / f"{name}.jsonl", documents)
     files: dict[Split, Path] = {split: tmp_path / f"{split}.jsonl" for split in SPLITS}
-    corpus = prepare(files, tmp_path / "corpus", PrepareSettings())
+    corpus = prepare(files, tmp_path / "corpus", PrepareOptions())
     settings = SETTINGS.changed(model="rnnlm-classifier", observe=1.0, epochs=1)
     with pytest.raises(UserError, match="no event of the validation split has a known frame"):
         train(corpus, tmp_path / "run", settings)

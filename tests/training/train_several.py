@@ -28,11 +28,11 @@ if __name__ == "__main__":
     # What is registered first is called last: before the package is imported, to see what it leaves behind.
     atexit.register(lambda: print("in a group" if torch.distributed.is_initialized() else "left the group"))
 
-    from ssdvae.config import TrainSettings
     from ssdvae.data.corpus import Corpus
+    from ssdvae.training.options import TrainOptions
     from ssdvae.training.train import train
 
     tell_choices(setattr, lambda line: sys.stdout.write(f"{line}\n"))  # in one piece
     corpus, settings, out = map(Path, sys.argv[1:])
     for name, values in json.loads(settings.read_text()).items():
-        train(Corpus(corpus), out / name, TrainSettings(**values))
+        train(Corpus(corpus), out / name, TrainOptions(**values))

@@ -1,1 +1,1 @@
-"""What has a model learned, and what does it make of new events?"""
+"""Analysis of trained models: words, frames, clusters, transitions, groups of documents, ablations."""

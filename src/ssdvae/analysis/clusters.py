@@ -9,14 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ssdvae.answers.beliefs import accumulate_over_split
-from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch
-from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.errors import UserError
-from ssdvae.models.base import FramePosterior, Model
-from ssdvae.progress import Advance, no_advance
+from ssdvae.io.errors import UserError
+from ssdvae.models.base import Model
+from ssdvae.models.latents import FramePosterior
 
 Counts = NDArray[np.int64]
 
@@ -43,21 +40,21 @@ class Clusters:
         return np.asarray(self.slot_counts.sum(1))
 
     def top_frames(self, word: str, k: int = 5) -> list[tuple[str, float]]:
-        """The frames that a word speaks for most."""
+        """Return the frames with the highest β_enc of a word."""
         number = self.vocabulary.find(word, "word")
         if not self.word_counts[number]:
             raise UserError(f"the word {word!r} does not occur in these documents")
         return _top(self.frames_given_tokens[number], self.frames, k)
 
     def top_words(self, frame: str, k: int = 5) -> list[tuple[str, float]]:
-        """The words that a frame speaks for most."""
+        """Return the words with the highest β_dec of a frame."""
         number = self.frames.find(frame, "frame")
         if not self.frame_counts[number]:
             raise UserError(f"no event of these documents is inferred as {frame}")
         return _top(self.tokens_given_frames[number], self.vocabulary, k)
 
     def purity(self) -> float | None:
-        """Σ_i max_k n(k, i) / N: the share of events whose known frame is the commonest of their cluster.
+        """Return Σ_i max_k n(k, i) / N: the share of events with the majority known frame of their cluster.
 
         A cluster is all events inferred as the same frame, whatever its name. None if no frame is known.
         """
@@ -65,7 +62,7 @@ class Clusters:
         return float(self.confusion.max(0).sum() / total) if total else None
 
     def nmi(self) -> float | None:
-        """Normalised mutual information of known and inferred frames: 2 I(K; I) / (H(K) + H(I)).
+        """Return the normalised mutual information of known and inferred frames: 2 I(K; I) / (H(K) + H(I)).
 
         Purity grows with the number of clusters; this does not. 1 if each determines the other.
         """
@@ -88,12 +85,8 @@ def _top(scores: NDArray[np.float32], names: Inventory, k: int) -> list[tuple[st
     return [(names.name(int(number)), float(scores[number])) for number in best]
 
 
-def no_clusters(model: Model) -> UserError:
-    return UserError(f"{model.config.model} has no clusters: its words and frames are not added")
-
-
 class ClusterSums:
-    """What the means are made of: its size does not depend on the number of documents."""
+    """Sums behind ``Clusters``; their size does not depend on the number of documents."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -105,11 +98,11 @@ class ClusterSums:
         self.memory = torch.zeros(F, 0, dtype=torch.float64)  # F e
 
     @torch.no_grad()
-    def add(self, beliefs: FramePosterior, batch: Batch) -> None:
-        clusters, mask = beliefs.clusters, batch.mask
+    def add(self, posterior: FramePosterior, batch: Batch) -> None:
+        clusters, mask = posterior.clusters, batch.mask
         if clusters is None:
-            raise no_clusters(self.model)
-        words, known, inferred = (x[mask].cpu() for x in (batch.tokens, batch.frames, beliefs.value))
+            raise UserError(f"{self.model.config.model} has no clusters: its words and frames are not added")
+        words, known, inferred = (x[mask].cpu() for x in (batch.tokens, batch.frames, posterior.value))
         states = clusters.states.view(*batch.tokens.shape, -1)[mask]
         self.states = _added(self.states, words.flatten(), states.flatten(0, 1))
         self.memory = _added(self.memory, inferred, clusters.memory[mask])
@@ -129,7 +122,7 @@ class ClusterSums:
 
 
 def _added(sums: Tensor, names: Tensor, rows: Tensor) -> Tensor:
-    """Each row added to the sum of its name; the first rows say how wide the sums are."""
+    """Add each row to the sum of its name; the first rows decide the width of the sums."""
     if not sums.shape[1]:
         sums = sums.new_zeros(len(sums), rows.shape[1])
     return sums.index_add_(0, names, rows.double().cpu())
@@ -140,16 +133,6 @@ def _count(table: Tensor, *places: Tensor) -> None:
 
 
 def _beta(matrix: Tensor, sums: Tensor, counts: Tensor) -> NDArray[np.float32]:
-    """The matrix times each mean; 0/0 is NaN, as it should be."""
+    """Return the matrix times each mean; NaN without counts."""
     means = sums / counts[:, None]
     return np.asarray((means @ matrix.detach().double().cpu().T).float())
-
-
-def clusters(
-    model: Model,
-    documents: Documents,
-    settings: ExplainSettings | None = None,
-    advance: Advance = no_advance,
-) -> Clusters:
-    """The soft clusters of a model on a split, with no frame observed."""
-    return accumulate_over_split(ClusterSums, model, documents, settings, advance)

@@ -14,28 +14,32 @@ ratio of its rate in the group to that in all others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssdvae.errors import UserError
+from ssdvae.data.batches import Batch
+from ssdvae.io.errors import UserError
+from ssdvae.models.base import Model
+from ssdvae.models.latents import FramePosterior
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
 
 Array = NDArray[np.float64]
 Kind = Literal["frame", "transition", "word"]
 
 BLOCK = 64
-"""Shuffles at a time: what bounds the memory."""
+"""Shuffles at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True)
 class Features:
-    """How often each document has each of some things, and among how many."""
+    """Counts of the features of each document, and its size."""
 
     kind: Kind
     names: tuple[str, ...]  # K
@@ -45,7 +49,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Difference:
-    """A feature that a group has more or less often than the other documents."""
+    """A feature that a group has more often than the other documents."""
 
     group: str
     kind: Kind
@@ -64,7 +68,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All differences, the surest first."""
+    """All differences, the highest z first."""
 
     groups: dict[str, int]  # documents of each
     tests: int
@@ -72,12 +76,12 @@ class Comparison:
     differences: list[Difference]
 
     def found(self, level: float = 0.05) -> list[Difference]:
-        """Those of which the chance that even one is an accident is at most ``level``."""
+        """Return the differences with p ≤ ``level``, which bounds the family-wise error rate."""
         return [difference for difference in self.differences if difference.p <= level]
 
 
 class _Tested:
-    """One kind of features, ready to be held against any groups."""
+    """One kind of features, with what its test statistic needs."""
 
     def __init__(self, features: Features) -> None:
         x, n = features.counts, features.sizes
@@ -91,7 +95,7 @@ class _Tested:
         self.spread = squares - 2 * self.rate * (self.transposed @ n) + self.rate**2 * (n @ n)
 
     def z(self, chosen: Array) -> Array:
-        """z of each feature (rows) for each choice of documents (columns): N R → K R."""
+        """Return z of each feature for each choice of documents: N R → K R."""
         documents = len(chosen)
         inside = chosen.sum(0)
         surplus = self.transposed @ chosen - np.outer(self.rate, self.features.sizes @ chosen)
@@ -105,7 +109,7 @@ class _Tested:
 def compare(
     features: Sequence[Features], groups: Sequence[str | None], permutations: int = 1000, seed: int = 1
 ) -> Comparison:
-    """Hold the features of documents against their groups; documents of no group (None) take no part."""
+    """Test the features of documents against their groups; documents without a group (None) are left out."""
     known = np.array([group is not None for group in groups])
     names, member = np.unique([group for group in groups if group is not None], return_inverse=True)
     if len(names) < 2:
@@ -152,7 +156,7 @@ def compare(
 
 
 def _largest_by_chance(tested: Sequence[_Tested], chosen: Array, permutations: int, seed: int) -> Array:
-    """The largest |z| of any feature and group, in each shuffle of the documents."""
+    """Return the largest |z| of any feature and group in each shuffle of the documents."""
     draw = np.random.default_rng(seed)
     documents, groups = chosen.shape
     largest = np.zeros(permutations)
@@ -164,3 +168,67 @@ def _largest_by_chance(tested: Sequence[_Tested], chosen: Array, permutations: i
             found = np.abs(t.z(shuffled)).max(0).reshape(count, groups).max(1)
             np.maximum(largest[start : start + count], found, out=largest[start : start + count])
     return largest
+
+
+Ints = NDArray[np.int64]
+
+
+class FeatureCounts:
+    """Counts of the most likely frames, transitions and words of documents, added in their order.
+
+    Features with a total below ``min_count`` are left out: they could not be significant, and would only make
+    the correction larger.
+    """
+
+    def __init__(self, model: Model, min_count: float) -> None:
+        self.model, self.min_count = model, max(min_count, 1)
+        self.documents = 0
+        self.frames: list[Ints] = []  # pairs of document and number
+        self.transitions: list[Ints] = []
+        self.words: list[Ints] = []
+
+    def add(self, posterior: FramePosterior, batch: Batch) -> None:
+        mask = batch.mask.cpu().numpy()
+        frames, tokens = posterior.value.cpu().numpy(), batch.tokens.cpu().numpy()
+        rows = self.documents + np.arange(len(mask))[:, None]
+        both = mask[:, 1:]  # an event that is there has one before it that is
+        self.frames.append(_pairs(np.broadcast_to(rows, mask.shape)[mask], frames[mask]))
+        codes = frames[:, :-1] * len(self.model.frames) + frames[:, 1:]
+        self.transitions.append(_pairs(np.broadcast_to(rows, both.shape)[both], codes[both]))
+        events = np.broadcast_to(rows[..., None], tokens.shape)[mask]
+        self.words.append(_pairs(events.ravel(), tokens[mask].ravel()))
+        self.documents += len(mask)
+
+    def result(self) -> list[Features]:
+        frame, words = self.model.frames.name, self.model.vocabulary
+        size = len(self.model.frames)
+        silent = (words.missing, words.unknown)  # no content words
+        return [
+            self._features("frame", self.frames, frame),
+            self._features(
+                "transition", self.transitions, lambda c: f"{frame(c // size)} → {frame(c % size)}"
+            ),
+            self._features("word", self.words, words.name, silent),
+        ]
+
+    def _features(
+        self, kind: Kind, parts: Sequence[Ints], name: Callable[[int], str], silent: Sequence[int] = ()
+    ) -> Features:
+        documents, numbers = np.concatenate(parts, axis=1)
+        sizes = np.bincount(documents, minlength=self.documents).astype(np.float64)
+        values, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+        kept = (counts >= self.min_count) & ~np.isin(values, silent)
+        column = np.cumsum(kept) - 1
+        here = kept[place]
+        ones = np.ones(int(here.sum()))
+        from scipy.sparse import csr_array  # slow to import, and most of what explains needs none
+
+        table = csr_array(
+            (ones, (documents[here], column[place[here]])), shape=(self.documents, int(kept.sum()))
+        )
+        table.sum_duplicates()
+        return Features(kind, tuple(name(int(value)) for value in values[kept]), table, sizes)
+
+
+def _pairs(documents: Ints, numbers: Ints) -> Ints:
+    return np.stack([documents, numbers]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""All that is shown of a trained model, from one pass over a split."""
+"""Explain a trained model from one pass over a split: words, frames, clusters, attention, transitions."""
 
 from __future__ import annotations
 
@@ -9,59 +9,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssdvae.analysis.before import Preceding, PrecedingSums
 from ssdvae.analysis.clusters import Clusters, ClusterSums
-from ssdvae.analysis.compare import Comparison, compare
-from ssdvae.analysis.features import FeatureCounts
-from ssdvae.analysis.transitions import Order, Transitions, TransitionSums
-from ssdvae.analysis.words import WordBeliefs, WordBeliefSums
-from ssdvae.answers.beliefs import frame_beliefs
-from ssdvae.config import ExplainSettings
+from ssdvae.analysis.compare import Comparison, FeatureCounts, compare
+from ssdvae.analysis.options import ExplainOptions
+from ssdvae.analysis.transitions import Order, Preceding, PrecedingSums, Transitions, TransitionSums
+from ssdvae.analysis.words import WordPosteriors, WordPosteriorSums
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.errors import UserError
 from ssdvae.evaluation.attention import AttentionSummary, AttentionSums
+from ssdvae.inference.posterior import frame_posteriors
+from ssdvae.io.errors import UserError
+from ssdvae.io.progress import Advance, no_advance
 from ssdvae.models.base import Model
-from ssdvae.progress import Advance, no_advance
 
 ORDERS: tuple[Order, ...] = ("lift", "probability")
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Clusters and attention are None in a model that infers frames without them.
+    """Sums over a split. Clusters and attention are None in a model without them.
 
-    ``before`` and ``comparison`` answer a question, if it was asked.
+    ``before`` and ``comparison`` are set if the options ask for them.
     """
 
-    beliefs: WordBeliefs
+    beliefs: WordPosteriors
     clusters: Clusters | None
     attention: AttentionSummary | None
     transitions: Transitions
     before: Preceding | None = None
     comparison: Comparison | None = None
 
-    def to_record(self, settings: ExplainSettings) -> dict[str, Any]:
-        """For JSON and for tables: the words and frames that ``settings`` name, or the most frequent ones.
+    def to_record(self, options: ExplainOptions) -> dict[str, Any]:
+        """Return the words and frames that the options name, or the most frequent ones.
 
-        If a question was asked, its answer and nothing else.
+        With ``before`` or ``compare``, return only their answers.
         """
         if self.before is not None or self.comparison is not None:
-            return self._answers(settings)
-        words, frames = self._names(settings)
-        record: dict[str, Any] = {"beliefs": self._beliefs(words, frames, settings.top)}
+            return self._answers(options)
+        words, frames = self._names(options)
+        record: dict[str, Any] = {"beliefs": self._beliefs(words, frames, options.top)}
         if self.clusters is not None:
             record["clusters"] = {
                 "purity": self.clusters.purity(),
                 "nmi": self.clusters.nmi(),
-                "frames_given_tokens": {word: self.clusters.top_frames(word, settings.top) for word in words},
+                "frames_given_tokens": {word: self.clusters.top_frames(word, options.top) for word in words},
                 "tokens_given_frames": {
-                    frame: self.clusters.top_words(frame, settings.top) for frame in self._inferred(settings)
+                    frame: self.clusters.top_words(frame, options.top) for frame in self._inferred(options)
                 },
             }
         if self.attention is not None:
             looks = {"all frames": self.attention.overall()}
-            named = _named(settings.frames, self.attention.counts, self.attention.frames, settings)
+            named = _named(options.frames, self.attention.counts, self.attention.frames, options)
             looks |= {frame: self.attention.of(frame) for frame in named}
             record["attention"] = {
                 name: {**asdict(look), "own_event": look.own_event, "heads": look.heads}
@@ -69,23 +67,23 @@ class Explanation:
             }
         record["transitions"] = {
             order: [
-                asdict(link) for link in self.transitions.strongest(settings.rows, order, settings.min_count)
+                asdict(link) for link in self.transitions.strongest(options.rows, order, options.min_count)
             ]
             for order in ORDERS
         }
         return record
 
-    def _inferred(self, settings: ExplainSettings) -> Sequence[str]:
-        """Frames that are the likeliest one of some event."""
+    def _inferred(self, options: ExplainOptions) -> Sequence[str]:
+        """Return frames that are the most likely one of some event."""
         assert self.clusters is not None
-        return _named(settings.frames, self.clusters.frame_counts, self.clusters.frames, settings)
+        return _named(options.frames, self.clusters.frame_counts, self.clusters.frames, options)
 
-    def _names(self, settings: ExplainSettings) -> tuple[Sequence[str], Sequence[str]]:
-        """Words and frames to show."""
+    def _names(self, options: ExplainOptions) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the words and frames to show."""
         vocabulary, counts = self.beliefs.vocabulary, self.beliefs.word_counts.copy()
         counts[[vocabulary.unknown, vocabulary.missing]] = 0  # which say nothing
-        words = _named(settings.words, counts, vocabulary, settings)
-        return words, _named(settings.frames, self.beliefs.frame_counts, self.beliefs.frames, settings)
+        words = _named(options.words, counts, vocabulary, options)
+        return words, _named(options.frames, self.beliefs.frame_counts, self.beliefs.frames, options)
 
     def _beliefs(self, words: Sequence[str], frames: Sequence[str], top: int) -> dict[str, Any]:
         found = self.beliefs
@@ -100,10 +98,10 @@ class Explanation:
             },
         }
 
-    def _answers(self, settings: ExplainSettings) -> dict[str, Any]:
+    def _answers(self, options: ExplainOptions) -> dict[str, Any]:
         record: dict[str, Any] = {}
         if self.before is not None:
-            links = self.before.strongest(settings.rows, settings.min_count)
+            links = self.before.strongest(options.rows, options.min_count)
             record["before"] = {"frame": self.before.target, "preceded_by": [asdict(link) for link in links]}
         if self.comparison is not None:
             found = self.comparison
@@ -112,62 +110,59 @@ class Explanation:
                 "tests": found.tests,
                 "permutations": found.permutations,
                 "found": len(found.found()),
-                "differences": [{**asdict(d), "ratio": d.ratio} for d in found.differences[: settings.rows]],
+                "differences": [{**asdict(d), "ratio": d.ratio} for d in found.differences[: options.rows]],
             }
         return record
 
 
 def _named(
-    names: str | None, counts: NDArray[Any], inventory: Inventory, settings: ExplainSettings
+    names: str | None, counts: NDArray[Any], inventory: Inventory, options: ExplainOptions
 ) -> Sequence[str]:
-    """The names that were given, or the most frequent ones."""
+    """Return the given names, or the most frequent ones."""
     if names is not None:
         return [name.strip() for name in names.split(",")]
-    best = np.argsort(-counts, kind="stable")[: settings.rows]
+    best = np.argsort(-counts, kind="stable")[: options.rows]
     return [inventory.name(int(number)) for number in best if counts[number]]
 
 
 def explain(
     model: Model,
     documents: Documents,
-    settings: ExplainSettings | None = None,
+    options: ExplainOptions | None = None,
     advance: Advance = no_advance,
     groups: Sequence[str | None] | None = None,
 ) -> Explanation:
-    """What a model makes of a split, as far as it has an answer.
-
-    ``groups`` are those of the documents, None for one that is in no group, if they are to be compared.
-    """
-    settings = settings or ExplainSettings()
-    beliefs_of_words = WordBeliefSums(model, slot_number(model, settings.slot))
+    """Explain a model on a split; ``groups`` are the groups of the documents, if they are to be compared."""
+    options = options or ExplainOptions()
+    word_sums = WordPosteriorSums(model, slot_number(model, options.slot))
     clusters, attention, transitions = ClusterSums(model), AttentionSums(model), TransitionSums(model)
-    before = None if settings.before is None else PrecedingSums(model, settings.before)
-    features = None if groups is None else FeatureCounts(model, settings.min_count)
-    for beliefs, batch in frame_beliefs(model, documents, settings.batch, advance):
-        beliefs_of_words.add(beliefs, batch)
-        transitions.add(beliefs, batch)
+    before = None if options.before is None else PrecedingSums(model, options.before)
+    features = None if groups is None else FeatureCounts(model, options.min_count)
+    for posterior, batch in frame_posteriors(model, documents, options.batch, advance):
+        word_sums.add(posterior, batch)
+        transitions.add(posterior, batch)
         for further in (before, features):
             if further is not None:
-                further.add(beliefs, batch)
-        if beliefs.clusters is not None:
-            clusters.add(beliefs, batch)
-        if beliefs.attention is not None:
-            attention.add(beliefs, batch)
+                further.add(posterior, batch)
+        if posterior.clusters is not None:
+            clusters.add(posterior, batch)
+        if posterior.attention is not None:
+            attention.add(posterior, batch)
     comparison = None
     if groups is not None and features is not None:
-        comparison = compare(features.result(), groups, settings.permutations, settings.seed)
+        comparison = compare(features.result(), groups, options.permutations, options.seed)
     return Explanation(
-        beliefs_of_words.result(),
-        None if beliefs.clusters is None else clusters.result(),
-        None if beliefs.attention is None else attention.result(),
-        replace(transitions.result(), min_count=settings.min_count),
+        word_sums.result(),
+        None if posterior.clusters is None else clusters.result(),
+        None if posterior.attention is None else attention.result(),
+        replace(transitions.result(), min_count=options.min_count),
         None if before is None else before.result(),
         comparison,
     )
 
 
 def slot_number(model: Model, slot: str | None) -> int:
-    """The place of a slot by its name; the head by default."""
+    """Return the number of a slot; by default that of the head."""
     if slot is None:
         return 0
     if slot not in model.slots:

@@ -1,7 +1,7 @@
-"""What a part of a trained model is worth: the figures when it is the mean, or that of another document.
+"""Ablation of the parts of a trained model: figures with the output of a part replaced.
 
-A first pass over the data records what the part gives for each document. In the passes after it, each
-document gets the mean of that, or what another document was given; all else is computed as ever:
+A first pass over the data records the output of the part for each document. In later passes each document
+gets the mean output, or that of another document; nothing else changes:
 
     ==================  ==================================================================
     document-vector     the vector of the whole document, for frames and words
@@ -9,9 +9,8 @@ document gets the mean of that, or what another document was given; all else is 
     state               the first state of the decoder alone
     ==================  ==================================================================
 
-Whole documents are exchanged among themselves, and so are seeds that are to be continued; frames only among
-documents of as many events. A part whose swap changes nothing is not used; one whose swap takes the cloze to
-chance is all that the model goes by.
+Whole documents are swapped among themselves, and so are seeds that are to be continued; frames only among
+documents of as many events. A part whose swap changes nothing is not used.
 """
 
 from __future__ import annotations
@@ -25,20 +24,21 @@ import torch
 from torch import Tensor, nn
 
 from ssdvae.data.batches import generator
-from ssdvae.errors import UserError
-from ssdvae.models.base import LanguageModel, LatentQuery, Latents
+from ssdvae.io.errors import UserError
+from ssdvae.models.base import LanguageModel
+from ssdvae.models.latents import LatentQuery, Latents
 from ssdvae.models.ssdvae import Chain
 
 Way = Literal["mean", "other"]
 WAYS: tuple[Way, ...] = ("mean", "other")
 
 Rows = tuple[Tensor, ...]
-"""What a part gives for one document."""
+"""The output of a part for one document."""
 
 
 @dataclass(frozen=True)
 class Swapped:
-    """The figures with one part swapped; ``way`` is None where nothing was."""
+    """The figures with one part swapped; part and way are None where none was."""
 
     part: str | None
     way: Way | None
@@ -46,67 +46,67 @@ class Swapped:
 
 
 @dataclass(frozen=True)
-class _Question:
-    """The documents whose latent variables are asked for."""
+class _Query:
+    """The documents of a query for latent variables."""
 
-    continued: bool  # whether more events are to follow than were read
-    documents: list[bytes]  # the words of each, which tell it from others
+    continued: bool  # more events follow than were read
+    documents: list[bytes]  # the words of each, as its key
 
     @classmethod
-    def of(cls, query: LatentQuery) -> _Question:
+    def of(cls, query: LatentQuery) -> _Query:
         tokens, mask = query.read.tokens.cpu(), query.read.mask.cpu()
         documents = [words[there].numpy().tobytes() for words, there in zip(tokens, mask, strict=True)]
         return cls(query.mask.shape[1] > query.read.mask.shape[1], documents)
 
 
 Pool = tuple[Any, ...]
-"""Whether documents are continued, and the shapes of what they get: who can be swapped with whom."""
+"""Documents that can be swapped: whether they are continued, and the shapes of their outputs."""
 
 
 class _Recording:
-    """What a part gave each document, and what it is made to give instead."""
+    """The outputs of a part by document, and their replacements."""
 
     def __init__(self) -> None:
-        self.own: dict[Pool, dict[bytes, Rows]] = {}
-        self.given: dict[Pool, dict[bytes, Rows]] = {}
-        self._asked: _Question | None = None
+        self.outputs: dict[Pool, dict[bytes, Rows]] = {}
+        self.replacements: dict[Pool, dict[bytes, Rows]] = {}
+        self._query: _Query | None = None
 
-    def ask(self, question: _Question) -> None:
-        self._asked = question
+    def set_query(self, query: _Query) -> None:
+        self._query = query
 
     def record(self, module: nn.Module, inputs: Any, output: Any) -> None:
-        for pool, document, rows in self._answer(output):
-            self.own.setdefault(pool, {}).setdefault(document, rows)
+        for pool, document, rows in self._rows_of_query(output):
+            self.outputs.setdefault(pool, {}).setdefault(document, rows)
 
     def swap(self, way: Way, seed: int) -> None:
-        """Decide what each document gets."""
-        for number, (pool, rows) in enumerate(self.own.items()):
+        """Compute the replacement of each document."""
+        for number, (pool, rows) in enumerate(self.outputs.items()):
             together = [torch.stack(parts) for parts in zip(*rows.values(), strict=True)]
             if way == "mean":
                 changed = [part.mean(0, keepdim=True).expand_as(part) for part in together]
             else:
-                # A cycle through a random order: nobody gets its own, if there is more than one.
+                # A cycle through a random order: no document gets its own output, if there are two or more.
                 order = torch.randperm(len(rows), generator=generator(seed, "swap", number))
                 other = torch.empty_like(order)
                 other[order] = order.roll(1)
                 changed = [part[other.to(part.device)] for part in together]
-            self.given[pool] = dict(zip(rows, zip(*changed, strict=True), strict=True))
+            self.replacements[pool] = dict(zip(rows, zip(*changed, strict=True), strict=True))
 
     def replay(self, module: nn.Module, inputs: Any, output: Any) -> Any:
-        given = [self.given[pool][document] for pool, document, _ in self._answer(output)]
-        return _with_rows(output, given) if given else output
+        rows = [self.replacements[pool][document] for pool, document, _ in self._rows_of_query(output)]
+        return _with_rows(output, rows) if rows else output
 
-    def _answer(self, output: Any) -> Iterator[tuple[Pool, bytes, Rows]]:
-        """What each document that was asked about gets. Only once: what comes later answers no query."""
-        asked, self._asked = self._asked, None
-        if asked is None:
+    def _rows_of_query(self, output: Any) -> Iterator[tuple[Pool, bytes, Rows]]:
+        """Yield the output of each document of the query, once: later calls belong to no query."""
+        query, self._query = self._query, None
+        if query is None:
             return
-        for document, rows in zip(asked.documents, _rows(output), strict=True):
-            yield (asked.continued, *(part.shape for part in rows)), document, rows
+        for document, rows in zip(query.documents, _rows(output), strict=True):
+            yield (query.continued, *(part.shape for part in rows)), document, rows
 
 
 def _rows(output: Any) -> Iterator[Rows]:
-    """What each document gets, without padding."""
+    """Yield the output of each document, without padding."""
     if isinstance(output, Chain):
         for memory, sample, mask in zip(output.memory, output.sample, output.mask, strict=True):
             yield memory[mask].clone(), sample[mask].clone()
@@ -133,17 +133,17 @@ def _hooked(module: nn.Module, hook: Callable[[nn.Module, Any, Any], Any]) -> It
 
 
 @contextmanager
-def _noted(model: LanguageModel, recordings: Iterable[_Recording]) -> Iterator[None]:
-    """Tell recordings of every query for latent variables."""
-    latents, told = model.latents, list(recordings)
+def _observed_queries(model: LanguageModel, recordings: Iterable[_Recording]) -> Iterator[None]:
+    """Pass every query for latent variables to the recordings."""
+    latents, observers = model.latents, list(recordings)
 
-    def noting(query: LatentQuery) -> Latents:
-        question = _Question.of(query)
-        for recording in told:
-            recording.ask(question)
+    def observed(query: LatentQuery) -> Latents:
+        documents = _Query.of(query)
+        for recording in observers:
+            recording.set_query(documents)
         return latents(query)
 
-    model.__dict__["latents"] = noting
+    model.__dict__["latents"] = observed
     try:
         yield
     finally:
@@ -153,28 +153,27 @@ def _noted(model: LanguageModel, recordings: Iterable[_Recording]) -> Iterator[N
 def swap_parts(
     model: LanguageModel, names: list[str], measure: Callable[[], dict[str, float]], seed: int = 1
 ) -> Iterator[Swapped]:
-    """The figures of ``measure`` as they are, and with each part swapped in each way.
+    """Yield the figures of ``measure`` without a swap, and with each part swapped in each way.
 
-    ``measure`` asks the model the same questions whenever it is called. Its figures must rest on
-    ``LanguageModel.latents``: what a model does without them is left as it is.
+    ``measure`` must be deterministic, and its figures must depend on ``LanguageModel.latents``.
     """
-    there = model.parts()
+    parts = model.parts()
     if not names:
-        raise UserError(f"name at least one part; {model.config.model} has: {', '.join(there) or 'none'}")
+        raise UserError(f"name at least one part; {model.config.model} has: {', '.join(parts) or 'none'}")
     for name in names:
-        if name not in there:
-            has = ", ".join(there) or "none that can be swapped"
+        if name not in parts:
+            has = ", ".join(parts) or "none that can be swapped"
             raise UserError(f"{model.config.model} has no part {name!r}; it has: {has}")
     recordings = {name: _Recording() for name in names}
     with ExitStack() as hooks:
-        hooks.enter_context(_noted(model, recordings.values()))
+        hooks.enter_context(_observed_queries(model, recordings.values()))
         for name, recording in recordings.items():
-            hooks.enter_context(_hooked(there[name], recording.record))
+            hooks.enter_context(_hooked(parts[name], recording.record))
         figures = measure()
     yield Swapped(None, None, figures)
     for name, recording in recordings.items():
         for way in WAYS:
             recording.swap(way, seed)
-            with _noted(model, [recording]), _hooked(there[name], recording.replay):
+            with _observed_queries(model, [recording]), _hooked(parts[name], recording.replay):
                 figures = measure()
             yield Swapped(name, way, figures)  # while nothing is swapped

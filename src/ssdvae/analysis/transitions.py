@@ -1,7 +1,16 @@
-"""Which frames follow which."""
+"""Transitions between frames: which frames follow which, and which precede a frame at any distance.
+
+With q from the greedy chain, over all pairs of events of a document that are d apart, for a frame g:
+
+    count(f, d) = Σ q_m(f) q_{m+d}(g)               expected times that f comes d events before g
+    lift(f, d)  = p(f, d before g) / (p(f) p(g))    p by the same pairs; its logarithm is the PMI
+
+A frame that comes before g no more often than before anything else has a lift of 1.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -11,13 +20,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ssdvae.answers.beliefs import accumulate_over_split
-from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch
-from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.models.base import FramePosterior, Model
-from ssdvae.progress import Advance, no_advance
+from ssdvae.models.base import Model
+from ssdvae.models.latents import FramePosterior
 
 Array = NDArray[np.float64]
 Order = Literal["lift", "probability", "count"]
@@ -38,13 +44,13 @@ class Link:
 class Transitions:
     """Expected counts of neighbours: counts[f, g] = Σ_documents Σ_m q_m(f) q_{m+1}(g).
 
-    Each q is that of the greedy chain, given the likeliest frame of the event before; so the product is the
-    probability of the pair if q_m is certain, and otherwise takes the two to be independent.
+    Each q is given the most likely frame of the event before. The product is the probability of the pair if
+    q_m is certain; otherwise it takes the two to be independent.
     """
 
     frames: Inventory
     counts: Array  # F F
-    min_count: float = 5.0  # links that are expected less often are not told
+    min_count: float = 5.0  # links with a lower expected count are left out
 
     @cached_property
     def probabilities(self) -> Array:
@@ -60,14 +66,14 @@ class Transitions:
             return np.asarray(self.probabilities / share)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """For tables: one row a link, the most frequent first."""
+        """Yield one row per link, the most frequent first."""
         return (asdict(link) for link in self.strongest(self.counts.size, "count"))
 
     def to_record(self) -> dict[str, Any]:
         return {"transitions": list(self.rows())}
 
     def strongest(self, k: int = 10, by: Order = "lift", min_count: float | None = None) -> list[Link]:
-        """The links that were expected at least ``min_count`` times, strongest first."""
+        """Return the strongest links with an expected count of at least ``min_count``."""
         least = max(self.min_count if min_count is None else min_count, np.finfo(float).tiny)
         values: dict[Order, Array] = {
             "lift": self.lift,
@@ -85,25 +91,108 @@ class Transitions:
 
 
 class TransitionSums:
-    """Expected counts: their size does not depend on the number of documents."""
+    """Sums behind ``Transitions``; their size does not depend on the number of documents."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.counts = torch.zeros(len(model.frames), len(model.frames), dtype=torch.float64)
 
-    def add(self, beliefs: FramePosterior, batch: Batch) -> None:
-        q = beliefs.log_q.double().exp().masked_fill(~batch.mask[..., None], 0)
+    def add(self, posterior: FramePosterior, batch: Batch) -> None:
+        q = posterior.log_q.double().exp().masked_fill(~batch.mask[..., None], 0)
         self.counts += torch.einsum("bmf,bmg->fg", q[:, :-1], q[:, 1:]).cpu()
 
     def result(self) -> Transitions:
         return Transitions(self.model.frames, self.counts.numpy())
 
 
-def transitions(
-    model: Model,
-    documents: Documents,
-    settings: ExplainSettings | None = None,
-    advance: Advance = no_advance,
-) -> Transitions:
-    """Which frames follow which on a split, with no frame observed."""
-    return accumulate_over_split(TransitionSums, model, documents, settings, advance)
+NEAR = 4
+"""Distances that are kept apart; all larger ones are one."""
+
+DISTANCES = (*(str(d) for d in range(1, NEAR + 1)), f"{NEAR + 1} or more")
+
+
+@dataclass(frozen=True)
+class Before:
+    """A frame that precedes another one, over all distances and at each."""
+
+    frame: str
+    count: float  # expected pairs
+    lift: float
+    pmi: float  # in nats
+    by_distance: dict[str, tuple[float, float]]  # count and lift; lift NaN where nothing is so far apart
+
+
+@dataclass(frozen=True)
+class Preceding:
+    """Sums over pairs of events by distance; the last row is for all larger distances."""
+
+    frames: Inventory
+    target: str
+    counts: Array  # D F: Σ q_m(f) q_{m+d}(g)
+    firsts: Array  # D F: Σ q_m(f), over the same pairs
+    seconds: Array  # D: Σ q_{m+d}(g)
+    pairs: Array  # D
+
+    def lift(self) -> Array:
+        """Return the lift over all distances (F)."""
+        sums = (x.sum(0, keepdims=True) for x in (self.counts, self.firsts, self.seconds, self.pairs))
+        return np.asarray(_lift(*sums)[0])
+
+    def lift_by_distance(self) -> Array:
+        """Return the lift at each distance (D F)."""
+        return _lift(self.counts, self.firsts, self.seconds[:, None], self.pairs[:, None])
+
+    def strongest(self, k: int = 10, min_count: float = 5.0) -> list[Before]:
+        """Return the frames with the highest lift and an expected count of at least ``min_count``."""
+        total, lift, near = self.counts.sum(0), self.lift(), self.lift_by_distance()
+        enough = total >= max(min_count, np.finfo(float).tiny)
+        best = [int(f) for f in np.argsort(-np.where(enough, lift, -np.inf), kind="stable")[:k] if enough[f]]
+        return [
+            Before(
+                self.frames.name(f),
+                float(total[f]),
+                float(lift[f]),
+                math.log(lift[f]),
+                {
+                    name: (float(self.counts[d, f]), float(near[d, f]))
+                    for d, name in enumerate(DISTANCES)
+                    if self.pairs[d]
+                },
+            )
+            for f in best
+        ]
+
+
+def _lift(counts: Array, firsts: Array, seconds: Array, pairs: Array) -> Array:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(counts * pairs / (firsts * seconds))
+
+
+class PrecedingSums:
+    """Sums behind ``Preceding``; their size depends neither on the number nor on the length of documents."""
+
+    def __init__(self, model: Model, target: str) -> None:
+        self.model, self.target = model, target
+        self.number = model.frames.find(target, "frame")
+        shape = (len(DISTANCES), len(model.frames))
+        self.counts, self.firsts = (torch.zeros(shape, dtype=torch.float64) for _ in range(2))
+        self.seconds, self.pairs = (torch.zeros(len(DISTANCES), dtype=torch.float64) for _ in range(2))
+
+    def add(self, posterior: FramePosterior, batch: Batch) -> None:
+        q = posterior.log_q.double().exp().masked_fill(~batch.mask[..., None], 0)
+        real = batch.mask.double()
+        for row in range(min(len(DISTANCES), q.shape[1] - 1)):
+            d = row + 1
+            later = torch.stack([q[..., self.number], real])[:, :, d:]  # 2 B M−d
+            if d > NEAR:
+                later = later.flip(-1).cumsum(-1).flip(-1)  # those at this distance, and at every larger one
+            sums = torch.einsum("bmf,sbm->sf", q[:, :-d], later).cpu()
+            self.counts[row] += sums[0]
+            self.firsts[row] += sums[1]
+            here = torch.einsum("bm,sbm->s", real[:, :-d], later).cpu()
+            self.seconds[row] += here[0]
+            self.pairs[row] += here[1]
+
+    def result(self) -> Preceding:
+        numbers = (x.numpy() for x in (self.counts, self.firsts, self.seconds, self.pairs))
+        return Preceding(self.model.frames, self.target, *numbers)

@@ -1,4 +1,4 @@
-"""Words and frames by what the model believes: the sums of what `infer` says of each event.
+"""Words and frames by the posterior of the model, summed over the events of a split.
 
 With q_e(f) the probability of frame f for event e, and N(w) the events that have the word w in a slot (by
 default as their head):
@@ -16,14 +16,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ssdvae.answers.beliefs import accumulate_over_split
-from ssdvae.config import ExplainSettings
 from ssdvae.data.batches import Batch
-from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.errors import UserError
-from ssdvae.models.base import FramePosterior, Model
-from ssdvae.progress import Advance, no_advance
+from ssdvae.io.errors import UserError
+from ssdvae.models.base import Model
+from ssdvae.models.latents import FramePosterior
 
 Array = NDArray[np.float64]
 Shares = list[tuple[str, float]]
@@ -31,8 +28,8 @@ Shares = list[tuple[str, float]]
 
 
 @dataclass(frozen=True)
-class WordBeliefs:
-    """Expected numbers of events that have a word in the slot and a frame."""
+class WordPosteriors:
+    """Expected counts of events by word in the slot and frame."""
 
     vocabulary: Vocabulary
     frames: Inventory
@@ -41,11 +38,11 @@ class WordBeliefs:
 
     @cached_property
     def frame_counts(self) -> Array:
-        """F: how many events are expected to have each frame."""
+        """Expected events of each frame (F)."""
         return np.asarray(self.joint.sum(0))
 
     def frames_of(self, word: str, k: int = 5) -> Shares:
-        """p(frame | word)."""
+        """Return the frames of a word by p(frame | word)."""
         number = self.vocabulary.find(word, "word")
         if not self.word_counts[number]:
             raise UserError(
@@ -55,7 +52,7 @@ class WordBeliefs:
         return _top(self.joint[number] / self.word_counts[number], self.frames, k)
 
     def words_of(self, frame: str, k: int = 5) -> Shares:
-        """p(word | frame)."""
+        """Return the words of a frame by p(word | frame)."""
         number = self.frames.find(frame, "frame")
         if not self.frame_counts[number]:
             raise UserError(f"no event of these documents may be {frame}")
@@ -73,28 +70,20 @@ def _top(shares: Array, names: Inventory, k: int) -> Shares:
     return [(names.name(int(number)), float(shares[number])) for number in best]
 
 
-class WordBeliefSums:
-    """The sums, whose size does not depend on the number of documents."""
+class WordPosteriorSums:
+    """Sums behind ``WordPosteriors``; their size does not depend on the number of documents."""
 
     def __init__(self, model: Model, slot: int = 0) -> None:
         self.model, self.slot = model, slot
         self.joint = torch.zeros(len(model.vocabulary), len(model.frames), dtype=torch.float64)
         self.counts = torch.zeros(len(model.vocabulary), dtype=torch.long)
 
-    def add(self, beliefs: FramePosterior, batch: Batch) -> None:
+    def add(self, posterior: FramePosterior, batch: Batch) -> None:
         words = batch.tokens[..., self.slot][batch.mask].cpu()
-        self.joint.index_add_(0, words, beliefs.log_q[batch.mask].double().exp().cpu())
+        self.joint.index_add_(0, words, posterior.log_q[batch.mask].double().exp().cpu())
         self.counts += torch.bincount(words, minlength=len(self.counts))
 
-    def result(self) -> WordBeliefs:
-        return WordBeliefs(self.model.vocabulary, self.model.frames, self.joint.numpy(), self.counts.numpy())
-
-
-def word_beliefs(
-    model: Model,
-    documents: Documents,
-    settings: ExplainSettings | None = None,
-    advance: Advance = no_advance,
-) -> WordBeliefs:
-    """What a model believes of the heads of a split, with no frame observed."""
-    return accumulate_over_split(WordBeliefSums, model, documents, settings, advance)
+    def result(self) -> WordPosteriors:
+        return WordPosteriors(
+            self.model.vocabulary, self.model.frames, self.joint.numpy(), self.counts.numpy()
+        )

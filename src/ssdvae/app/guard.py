@@ -1,8 +1,8 @@
-"""What comes before every request: who asks, from where, and how much of it.
+"""The guard before every request: it checks host name, origin, size and token.
 
-A page of another site can send requests to this machine, and a name of its own can be made to point here (DNS
-rebinding). So the name that was asked for must be one of this server's, and what changes hands must come from
-its own pages. Where others can reach the server, a token is needed.
+A page of another site can send requests to this machine, and its host name can be made to point here (DNS
+rebinding). So the host name must be one of this server's, and a request must come from its own pages. Where
+others can reach the server, a token is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-"""Nothing is loaded from another host, and no script runs but our own file."""
+"""Headers of every answer: nothing is loaded from another host, and no script runs but our own files."""
 
 
 class TooLarge(Exception):
@@ -32,7 +32,7 @@ class TooLarge(Exception):
 
 
 def problem(status: int, message: str, **headers: str) -> Response:
-    """What is wrong, in the form in which FastAPI tells it."""
+    """Return an error in the form in which FastAPI tells it."""
     return JSONResponse({"detail": message}, status, headers)
 
 
@@ -40,34 +40,26 @@ class Guard:
     """An ASGI application around another."""
 
     def __init__(self, app: ASGIApp, names: frozenset[str], token: str | None, most_bytes: int) -> None:
-        """``names`` are those that the server answers to; with a token, to any."""
+        """Answer to the host ``names``; with a token, to any."""
         self.app, self.names, self.token, self.most_bytes = app, names, token, most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that is refused; hand on any other."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        started = False
 
         async def secured(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
+                started, headers = True, MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        refused = self._refuse(scope)
-        if refused is not None:
-            await refused(scope, receive, secured)
-            return
-        started = False
-
-        async def watched(message: Message) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
-            await secured(message)
-
         try:
-            await self.app(scope, self._counted(receive), watched)
+            await (self._refuse(scope) or self.app)(scope, self._counted(receive), secured)
         except TooLarge:
             if not started:
                 await self._too_large()(scope, receive, secured)
@@ -76,7 +68,7 @@ class Guard:
         return problem(413, f"the request has more than {self.most_bytes:,} bytes", Connection="close")
 
     def _counted(self, receive: Receive) -> Receive:
-        """The body, as long as it is not too large."""
+        """Return the body, as long as it is not too large."""
         total = 0
 
         async def counted() -> Message:
@@ -90,7 +82,7 @@ class Guard:
         return counted
 
     def _refuse(self, scope: Scope) -> Response | None:
-        """The answer to a request that goes no further."""
+        """Return the answer to a request that goes no further, None for any other."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if self.token is None and host.lower() not in self.names:
@@ -103,10 +95,10 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self.most_bytes:
             return self._too_large()
-        return None if self.token is None else self._without_token(scope, headers, self.token)
+        return None if self.token is None else self._check_token(scope, headers, self.token)
 
-    def _without_token(self, scope: Scope, headers: Headers, token: str) -> Response | None:
-        """None for who knows the token: from a header, a cookie, or once from the address."""
+    def _check_token(self, scope: Scope, headers: Headers, token: str) -> Response | None:
+        """Return None if the token is known: from a header, a cookie, or once from the address."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for name, value in query if name == "token"]
         if given:

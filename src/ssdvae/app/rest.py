@@ -1,44 +1,139 @@
-"""The answers as a REST API: JSON as the commands print it with ``--json``."""
+"""The REST API: the questions of the command line, with the same options, as JSON.
+
+The body of a request is an options class with the documents beside the options, so names, defaults, bounds
+and descriptions are those of the command line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
+from pydantic import ConfigDict, Field, ValidationError
 
-from ssdvae.answers.unknown import Familiarity
-from ssdvae.app.explorer import Continuation, Explored, Explorer
-from ssdvae.app.library import Filter
-from ssdvae.app.wire import Documents, FillRequest, GenerateRequest, InferRequest, Limits, NextRequest
-from ssdvae.config import GenerateSettings
+from ssdvae.app import explorer as questions
+from ssdvae.app.explorer import ExploredModel, Explorer, Seed
 from ssdvae.data.events import Document
-from ssdvae.errors import UserError
-from ssdvae.records import to_json
-from ssdvae.report.frames import neighbours
+from ssdvae.inference.oov import OovStats
+from ssdvae.inference.options import (
+    EmbedOptions,
+    ForecastOptions,
+    GenerateOptions,
+    InferOptions,
+    SurprisalOptions,
+)
+from ssdvae.io.errors import UserError, shorten
+from ssdvae.io.records import to_json
+from ssdvae.options import KINDS, Options, flag, kind_of
+from ssdvae.report.found import Neighbours
 
-Question = Callable[[Explored, list[Document]], Awaitable[Sequence[Any]]]
-"""Something that can be asked of a model about documents."""
+EVENT = "an event: a text such as 'met she him at' (- for an empty slot), or a mapping of slots to words"
 
 
-def answer(value: Any) -> Response:
-    """JSON, written once: FastAPI would look at every number again."""
+class Request(Options):
+    """Options of every request. A wrong value that is no number or text is explained by its description."""
+
+    run: str | None = Field(None, description="the name of a model, by default the first")
+
+    @classmethod
+    def _explain(cls, error: ValidationError, values: Mapping[str, Any]) -> UserError:
+        name = str(error.errors()[0]["loc"][0])
+        field = cls.model_fields.get(name)
+        if field is None or kind_of(field) in KINDS:
+            return super()._explain(error, values)
+        found = shorten(values[name]) if name in values else "nothing"
+        return UserError(f"{flag(name)}: found {found}, expected {field.description}")
+
+
+class DocumentsRequest(Request):
+    """A question about documents."""
+
+    documents: list[Any] = Field(
+        description=f"documents, each a list of events or {{'id': …, 'events': […]}}; {EVENT}",
+        examples=[[["arrested police suspect in", {"verb": "tried", "obj": "suspect"}]]],
+    )
+
+
+class InferRequest(InferOptions, DocumentsRequest):
+    """Documents whose frames are inferred."""
+
+
+class ScoreRequest(SurprisalOptions, DocumentsRequest):
+    """Documents whose surprisal is computed."""
+
+
+class NextRequest(ForecastOptions, DocumentsRequest):
+    """Documents whose next event is predicted."""
+
+    given: dict[str, str] = Field(
+        {}, description="what is known of the next event: its frame, or words by the names of their slots"
+    )
+
+
+class FillRequest(ForecastOptions, DocumentsRequest):
+    """Documents in which null stands for an event that is missing, and ? for a word."""
+
+
+class EmbedRequest(EmbedOptions, DocumentsRequest):
+    """Documents whose vectors are computed."""
+
+
+class GenerateRequest(GenerateOptions, Request):
+    """Events that scripts begin with."""
+
+    seed_events: list[Any] = Field(
+        [], description=f"events to begin with; {EVENT}", examples=[["met she him"]]
+    )
+    frames: list[str | None] = Field([], description="frames of the events after them, null for any")
+
+
+class NeighboursQuery(Request):
+    """The neighbours of a frame."""
+
+    model_config = ConfigDict(strict=False)  # in an address, all is text
+
+    top: int = Field(10, description="frames before and after it, at most", ge=1, le=100)
+
+
+class SearchQuery(Request):
+    """Documents to be found."""
+
+    model_config = ConfigDict(strict=False)
+
+    frame: str = Field("", description="a frame that some event has")
+    words: str = Field("", description="words that events have, separated by spaces")
+    anomalies: bool = Field(False, description="the highest surprisal of an event first")
+    first: int = Field(0, description="documents to pass over", ge=0)
+    count: int = Field(10, description="documents to tell, at most", ge=1, le=100)
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    401: {"description": "A token is needed, and was not given"},
+    413: {"description": "The request has too many bytes"},
+    422: {"description": "The request cannot be understood, or asks for too much"},
+    503: {"description": "Too many wait for an answer, or it took too long"},
+}
+
+
+def json_response(value: Any) -> Response:
+    """Return JSON, written once: FastAPI would look at every number again."""
     return Response(to_json(value, ensure_ascii=False), media_type="application/json")
 
 
-def warning(of: Explored, documents: Sequence[Document]) -> dict[str, Any]:
-    """What to say of documents of which a model knows few words."""
-    said = Familiarity.of(of.model, documents).warning
-    return {} if said is None else {"warning": said}
+def _warning(of: ExploredModel, documents: Sequence[Document]) -> dict[str, str]:
+    """Return a warning, if the model knows few words of the documents."""
+    warning = OovStats.of(of.model, documents).warning
+    return {} if warning is None else {"warning": warning}
 
 
-def routes(explorer: Explorer, limits: Limits) -> APIRouter:
-    """One operation a question."""
-    api = APIRouter(prefix="/api", responses={code: {"description": text} for code, text in PROBLEMS.items()})
+def routes(explorer: Explorer) -> APIRouter:
+    """Return the operations: one for each question, and some about the models."""
+    api = APIRouter(prefix="/api", responses=PROBLEMS)
 
     @api.get("/models", summary="The models that answer here")
     async def models() -> Response:
-        return answer(
+        return json_response(
             [
                 {
                     "run": of.name,
@@ -52,79 +147,64 @@ def routes(explorer: Explorer, limits: Limits) -> APIRouter:
             ]
         )
 
-    async def answered(asked: Documents, ask: Question, holes: bool = False) -> Response:
-        """What a model says of documents, one by one; and a warning, if it knows few of their words."""
-        of = explorer.find(asked.run)
-        documents = limits.documents(asked.documents, of.model.slots, holes)
-        found = [one.to_record() for one in await ask(of, documents)]
-        return answer({"documents": found} | warning(of, documents))
+    async def answer(
+        request: DocumentsRequest,
+        question: Callable[..., Sequence[Any]],
+        kind: type[Options],
+        *more: Any,
+        holes: bool = False,
+    ) -> Response:
+        """Answer a question about each document; warn if the model knows few of their words."""
+        of, options = explorer.find(request.run), kind.of(request.values())
+        questions.check_work(options)
+        documents = explorer.parse_documents(request.documents, of.model.slots, holes)
+        found = await explorer.ask(of, question, documents, options, *more)
+        return json_response({"documents": [one.to_record() for one in found]} | _warning(of, documents))
 
     @api.post("/infer", summary="The frame of each event, with its probability")
-    async def infer(asked: InferRequest) -> Response:
-        def ask(of: Explored, some: list[Document]) -> Awaitable[Sequence[Any]]:
-            return explorer.infer(
-                of, some, top=asked.top, attention=asked.attention, observe=asked.observe_frames
-            )
-
-        return await answered(asked, ask)
+    async def infer(request: InferRequest) -> Response:
+        return await answer(request, questions.infer, InferOptions)
 
     @api.post("/score", summary="How surprising every event and word is, given what came before")
-    async def score(asked: Documents) -> Response:
-        return await answered(asked, explorer.score)
+    async def score(request: ScoreRequest) -> Response:
+        return await answer(request, questions.score, SurprisalOptions)
 
     @api.post("/next", summary="What comes after some events: frames, heads and whole events")
-    async def next_events(asked: NextRequest) -> Response:
-        return await answered(asked, lambda of, some: explorer.next(of, some, asked.given, asked.top))
+    async def next_events(request: NextRequest) -> Response:
+        return await answer(request, questions.forecast, ForecastOptions, tuple(request.given.items()))
 
     @api.post("/fill", summary="What is missing, from what comes before and after it")
-    async def fill(asked: FillRequest) -> Response:
-        return await answered(asked, lambda of, some: explorer.fill(of, some, asked.top), holes=True)
+    async def fill(request: FillRequest) -> Response:
+        return await answer(request, questions.fill, ForecastOptions, holes=True)
 
     @api.post("/embed", summary="A vector for each document, and for each of its events")
-    async def embed(asked: Documents) -> Response:
-        return await answered(asked, explorer.embed)
+    async def embed(request: EmbedRequest) -> Response:
+        return await answer(request, questions.embed, EmbedOptions)
 
     @api.post("/generate", summary="Scripts that begin with some events")
-    async def generate(asked: GenerateRequest) -> Response:
-        of = explorer.find(asked.run)
-        goal = Continuation(limits.events(asked.events, of.model.slots), tuple(asked.frames))
-        settings = GenerateSettings(events=asked.length, scripts=asked.scripts, seed=asked.seed)
-        scripts = await explorer.generate(of, goal, settings)
+    async def generate(request: GenerateRequest) -> Response:
+        of, options = explorer.find(request.run), GenerateOptions.of(request.values())
+        questions.check_work(options)
+        seed = Seed(explorer.parse_events(request.seed_events, of.model.slots), tuple(request.frames))
+        (scripts,) = await explorer.ask(of, questions.write, [seed], options)
         found = {"scripts": [script.to_record() for script in scripts]}
-        return answer(found | warning(of, [Document("seed", goal.events)]))
+        return json_response(found | _warning(of, [Document("seed", seed.events)]))
 
     @api.get("/frames/{frame}", summary="What comes before and after a frame, with shares")
-    async def frame(frame: str, run: str | None = None, top: int = 10) -> Response:
-        found = (await explorer.library(explorer.find(run))).explanation
+    async def neighbours(frame: str, query: Annotated[NeighboursQuery, Query()]) -> Response:
+        found = (await explorer.library(explorer.find(query.run))).explanation
         if found is None:
             raise UserError("this model has no documents, or infers no frames")
-        around = neighbours(found.transitions, frame, min(max(top, 1), 100))
-        names = ("before", around.before), ("after", around.after)
-        shares = {side: [{"frame": name, "share": p} for name, p in some] for side, some in names}
-        return answer({"frame": frame, "count": around.count, **shares})
+        near = Neighbours.of(found.transitions, frame, query.top)
+        sides = ("before", near.before), ("after", near.after)
+        shares = {side: [{"frame": name, "share": p} for name, p in names] for side, names in sides}
+        return json_response({"frame": frame, "count": near.count, **shares})
 
     @api.get("/documents", summary="Documents with some frame and some words")
-    async def documents(
-        run: str | None = None,
-        frame: str = "",
-        words: str = "",
-        unusual: bool = False,
-        first: int = 0,
-        count: int = 10,
-    ) -> Response:
-        of = explorer.find(run)
-        library = await (explorer.unusual(of) if unusual else explorer.library(of))
-        found = library.find(Filter(frame, words), unusual)
-        first = max(0, first)
-        shown = found[first : first + min(max(count, 1), 100)]
-        return answer({"found": len(found), "documents": [document.to_record() for document in shown]})
+    async def documents(query: Annotated[SearchQuery, Query()]) -> Response:
+        library = await explorer.library(explorer.find(query.run), query.anomalies)
+        found = library.find(query.frame, query.words, query.anomalies)
+        shown = found[query.first : query.first + query.count]
+        return json_response({"found": len(found), "documents": [document.to_record() for document in shown]})
 
     return api
-
-
-PROBLEMS: dict[int | str, str] = {
-    401: "A token is needed, and was not given",
-    413: "The request has too many bytes",
-    422: "The request cannot be understood, or asks for too much",
-    503: "Too many wait for an answer, or it took too long",
-}

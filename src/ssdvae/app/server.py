@@ -1,4 +1,4 @@
-"""The server: views and API behind the guard."""
+"""The server: views and REST API behind the guard."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import socket
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from importlib import resources
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import uvicorn
@@ -19,43 +19,35 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.types import ASGIApp
 
 from ssdvae import __version__
-from ssdvae.app import frames, rest, views
+from ssdvae.app import rest
 from ssdvae.app.batcher import Busy
-from ssdvae.app.explorer import Explored, Explorer
+from ssdvae.app.explorer import ExploredModel, Explorer, Library
 from ssdvae.app.guard import Guard, problem
-from ssdvae.app.library import Library
-from ssdvae.app.reference import reference
-from ssdvae.app.shell import State, shell
-from ssdvae.app.wire import Limits
-from ssdvae.config import LOCAL, ExploreSettings
+from ssdvae.app.options import LOCAL, ExploreOptions
+from ssdvae.app.views import TITLES, State, Views
 from ssdvae.data.corpus import Corpus
-from ssdvae.errors import UserError
+from ssdvae.io.errors import UserError, shorten
+from ssdvae.io.run import Run
 from ssdvae.models.base import Model
 from ssdvae.models.hub import SCRIPTS
-from ssdvae.report.page import asset, style
+from ssdvae.report.render import asset, style
 from ssdvae.report.runs import short_names
-from ssdvae.runs import Run
 
 log = logging.getLogger(__name__)
 
 ASSETS = {
     "style.css": (style(), "text/css"),
     "script.js": (asset("script.js"), "text/javascript"),
-    **{
-        name: ((resources.files(__package__) / name).read_text(encoding="utf-8"), kind)
-        for name, kind in (("app.css", "text/css"), ("app.js", "text/javascript"))
-    },
+    "app.css": (asset("app.css", __package__), "text/css"),
+    "app.js": (asset("app.js", __package__), "text/javascript"),
 }
 """All files that can be asked for."""
 
-View = Callable[[State], Awaitable[str | Response]]
-"""A page, or the way to another."""
-
 
 def explored(
-    models: Sequence[tuple[Path, Model]], documents: Path | None, settings: ExploreSettings
-) -> list[Explored]:
-    """Models with the documents that they are shown on: those that are named, or their own corpora."""
+    models: Sequence[tuple[Path, Model]], documents: Path | None, options: ExploreOptions
+) -> list[ExploredModel]:
+    """Return models with the documents that they are shown on: those that are named, or their own corpora."""
     names = short_names([folder for folder, _ in models])
     found = []
     for name, (folder, model) in zip(names, models, strict=True):
@@ -66,12 +58,12 @@ def explored(
         elif documents is None:
             corpus = _own_corpus(folder, model)
         scripts = folder / SCRIPTS if (folder / SCRIPTS).is_file() else None
-        found.append(Explored(name, model, Library(model, settings, corpus, file, scripts)))
+        found.append(ExploredModel(name, model, Library(model, options, corpus, file, scripts)))
     return found
 
 
 def _own_corpus(folder: Path, model: Model) -> Corpus | None:
-    """That which a run was trained on, if it is still there."""
+    """Return the corpus that a run was trained on, if it is still there."""
     try:
         corpus = Corpus(Run(folder).config()[0])
         corpus.check_names(model.vocabulary, model.frames, model.slots)
@@ -82,8 +74,8 @@ def _own_corpus(folder: Path, model: Model) -> Corpus | None:
 
 
 def create_app(explorer: Explorer, port: int) -> ASGIApp:
-    """The application, behind its guard."""
-    settings, limits = explorer.settings, Limits(explorer.settings)
+    """Return the application, behind its guard."""
+    options = explorer.options
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -100,7 +92,7 @@ def create_app(explorer: Explorer, port: int) -> ASGIApp:
     )
 
     @app.exception_handler(UserError)
-    async def mistaken(request: Request, error: UserError) -> Response:
+    async def refuse(request: Request, error: UserError) -> Response:
         return problem(422, str(error))
 
     @app.exception_handler(Busy)
@@ -109,11 +101,9 @@ def create_app(explorer: Explorer, port: int) -> ASGIApp:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        # Where and what, and not the input once more: it may be long.
-        found = [f"{'.'.join(map(str, e['loc'][1:])) or 'body'}: {e['msg']}" for e in error.errors()[:5]]
-        return problem(422, "; ".join(found))
+        return problem(422, _explain(error.errors()[0]))
 
-    app.include_router(rest.routes(explorer, limits))
+    app.include_router(rest.routes(explorer))
 
     @app.get("/", include_in_schema=False)
     async def start() -> Response:
@@ -126,64 +116,65 @@ def create_app(explorer: Explorer, port: int) -> ASGIApp:
         content, kind = ASSETS[name]
         return Response(content, media_type=kind)
 
-    async def docs(state: State) -> str:
-        return shell(explorer, "docs", state, [reference(app.openapi())])
-
-    shown: dict[str, View] = {
-        "read": lambda state: views.read(explorer, limits, state),
-        "next": lambda state: views.next_event(explorer, limits, state),
-        "frames": lambda state: frames.frames(explorer, state),
-        "documents": lambda state: views.documents(explorer, limits, state),
-        "docs": docs,
-    }
-    for name, view in shown.items():
+    views = Views(explorer, app.openapi)
+    for name in TITLES:
         route = app.get(f"/{name}", include_in_schema=False, response_class=HTMLResponse, response_model=None)
-        route(_page(view))
-    names = {f"[{name}]" if ":" in name else name for name in (*LOCAL, settings.host)}
+        route(_page(getattr(views, name)))
+    names = {f"[{name}]" if ":" in name else name for name in (*LOCAL, options.host)}
     hosts = frozenset(f"{name}:{port}" for name in names) | (names if port == 80 else frozenset())
-    return Guard(app, hosts, settings.token, settings.max_bytes)
+    return Guard(app, hosts, options.token, options.max_bytes)
 
 
-def _page(view: View) -> Callable[[Request], Awaitable[str | Response]]:
+def _explain(problem: dict[str, Any]) -> str:
+    """Return the message about a body that is not JSON, or not an object; its fields explain themselves."""
+    if problem["type"] == "json_invalid":
+        return f"the body is not JSON: {problem['ctx']['error']}"
+    found = "nothing" if problem["input"] is None else shorten(problem["input"])
+    return f"the body: found {found}, expected an object as application/json"
+
+
+def _page(
+    view: Callable[[State], Awaitable[str | Response]],
+) -> Callable[[Request], Awaitable[str | Response]]:
     async def page(request: Request) -> str | Response:
         return await view(State.of(request.query_params.multi_items()))
 
     return page
 
 
-def bind(settings: ExploreSettings) -> socket.socket:
-    """A socket at the address of the settings."""
-    listening = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+def bind(options: ExploreOptions) -> socket.socket:
+    """Return a socket at the address of the options."""
+    listening = socket.socket(socket.AF_INET6 if ":" in options.host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((settings.host, settings.port))
+        listening.bind((options.host, options.port))
     except OSError as error:
         listening.close()
         raise UserError(
-            f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}\n"
+            f"cannot listen on {options.host} port {options.port}: {error.strerror or error}\n"
             "choose another --port, or 0 for any that is free"
         ) from error
     return listening
 
 
-def make_server(models: Sequence[Explored], settings: ExploreSettings, port: int) -> uvicorn.Server:
-    """A server of these models, to be run on a socket with this port."""
-    app = create_app(Explorer(models, settings), port)
+def make_server(models: Sequence[ExploredModel], options: ExploreOptions, port: int) -> uvicorn.Server:
+    """Return a server of these models, to be run on a socket with this port."""
+    app = create_app(Explorer(models, options), port)
     return uvicorn.Server(
         uvicorn.Config(app, log_config=None, access_log=False, timeout_keep_alive=30, server_header=False)
     )
 
 
-def serve(models: Sequence[Explored], settings: ExploreSettings) -> None:
+def serve(models: Sequence[ExploredModel], options: ExploreOptions) -> None:
     """Answer until interrupted."""
-    with bind(settings) as listening:
+    with bind(options) as listening:
         port = listening.getsockname()[1]
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        token = f"?token={quote(settings.token)}" if settings.token else ""
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        token = f"?token={quote(options.token)}" if options.token else ""
         link = f"http://{host}:{port}/{token}"
         log.info(f"exploring {', '.join(m.name for m in models)} at {link}  (Ctrl-C to stop)")
-        server = make_server(models, settings, port)
+        server = make_server(models, options, port)
         listening.listen(2048)
-        if settings.open:
+        if options.open:
             webbrowser.open(link)  # the socket listens: the browser waits until the server answers
         server.run(sockets=[listening])

@@ -1,369 +1,402 @@
-"""The four views. Each is a page that works without a script, and whose address says all that it shows."""
+"""The views: pages that work without a script, and whose addresses say all that they show."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
 
-from ssdvae.answers.generate import Script
-from ssdvae.answers.infer import InferredDocument
-from ssdvae.answers.next_events import FRAME, Next
-from ssdvae.answers.score import ScoredDocument, ScoredEvent
-from ssdvae.app.explorer import Continuation, Explorer
-from ssdvae.app.library import Filter
-from ssdvae.app.shell import (
-    State,
-    address,
-    choose_model,
-    editor,
-    frame_names,
-    part,
-    problem_part,
-    shell,
-    unfamiliar,
-)
-from ssdvae.app.text import events_of_text, text_form
-from ssdvae.app.wire import Limits
-from ssdvae.config import GenerateSettings
-from ssdvae.data.events import MISSING, Document, Event, Slots, event_to_record
+from ssdvae.analysis.explain import Explanation
+from ssdvae.app.explorer import ExploredModel, Explorer, Seed, extract, forecast, infer, score, write
+from ssdvae.data.events import MISSING, SLOTS, Document, Event, document_to_record
 from ssdvae.data.vocabulary import UNKNOWN
-from ssdvae.errors import UserError
+from ssdvae.extraction.options import ExtractOptions
+from ssdvae.extraction.readers.text import has_parser
+from ssdvae.inference.forecast import FRAME, Forecast
+from ssdvae.inference.generation import Script
+from ssdvae.inference.oov import OovStats
+from ssdvae.inference.options import ForecastOptions, GenerateOptions, InferOptions, SurprisalOptions
+from ssdvae.inference.surprisal import ScoredEvent
+from ssdvae.io.errors import UserError
+from ssdvae.io.records import to_json
 from ssdvae.models.base import LanguageModel
-from ssdvae.records import to_json
-from ssdvae.report.documents import event_belief, event_words, reading, script_article
-from ssdvae.report.html import Html, absent, breakable, percent, tag
+from ssdvae.report.charts import NeighbourGraph, percent
+from ssdvae.report.found import EventBlock, Neighbours, Scripts, chips, document_block, frame_table
+from ssdvae.report.render import Figure, Heading, Name, Steps, Table, absent, render
 
-EXAMPLE = ("arrested police suspect in", "charged he murder with")
-SUGGESTED, PAGE = 8, 10
+TITLES = {
+    "read": ("Read", "What a model makes of events that you type"),
+    "next": ("Next", "What could happen next"),
+    "frames": ("Frames", "The frames that a model knows"),
+    "documents": ("Documents", "Documents, as a model reads them"),
+    "docs": ("API", "The same answers for programs"),
+}
+"""The views: a short title, and a long one."""
+
+SUGGESTIONS, PAGE, WORDS, NEIGHBOURS, EXAMPLES = 8, 10, 20, 7, 3
+
+ANOMALY = 90
+"""The percentile of surprisal from which on an event is called unusual."""
+
+LONGEST_TEXT = 10_000
+"""Characters of a text: it is sent in an address."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """An event in the form: its text, its frame if it is told to the model, and the answer about it."""
+
+    text: str = ""
+    frame: str = ""
+    answer: EventBlock | None = None
+    surprise: str | None = None
+    anomaly: bool = False
+
+
+@dataclass(frozen=True)
+class State:
+    """The state of a view, which is its address."""
+
+    run: str = ""
+    lines: tuple[Line, ...] = ()
+    rest: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, query: Sequence[tuple[str, str]]) -> State:
+        """Return the state that an address says: names and values, in order."""
+        texts = [value for name, value in query if name == "e"]
+        frames = [value for name, value in query if name == "f"]
+        frames += [""] * (len(texts) - len(frames))
+        rest = {name: value.strip() for name, value in query if name not in ("e", "f", "run")}
+        run = next((value for name, value in query if name == "run"), "")
+        return cls(run, tuple(map(Line, texts, frames)), rest)
+
+    def get(self, name: str) -> str:
+        """Return a value of the address, empty if it is not there."""
+        return self.rest.get(name, "")
+
+    def number(self, name: str) -> int:
+        """Return a whole number of the address, 1 if it is not there."""
+        text = self.get(name)
+        return int(text) if text.isdecimal() and len(text) < 10 else 1
+
+    @property
+    def events(self) -> list[Line]:
+        """The lines that are not empty."""
+        return [line for line in self.lines if line.text.strip()]
+
+    def script(self, *more: str) -> list[tuple[str, str]]:
+        """Return the events as parts of an address, and some after them."""
+        lines = [*((line.text, line.frame) for line in self.events), *((text, "") for text in more)]
+        return [pair for text, frame in lines for pair in (("e", text), ("f", frame))]
+
+    def address(self, view: str, *parts: tuple[str, str]) -> str:
+        """Return the address of a view of the same model; what is empty is left out, but not in a script."""
+        pairs = [("run", self.run), *parts]
+        kept = [(name, value) for name, value in pairs if value or name in ("e", "f")]
+        return f"/{view}" + (f"?{urlencode(kept)}" if kept else "")
 
 
 def typed(event: Event) -> str:
-    """An event as it is typed."""
+    """Return an event as it is typed."""
     return " ".join("-" if word == MISSING else word for word in event.words)
 
 
-async def read(explorer: Explorer, limits: Limits, state: State) -> str | Response:
-    of = explorer.find(state.run)
-    events: tuple[Event, ...] = ()
-    error, found, scored = None, None, None
-    try:
-        if text := state.rest.get("text", "").strip():
-            found_there = await events_of_text(explorer, limits, of, text)
-            parts = (("e", typed(event)) for event in found_there)
-            return RedirectResponse(address("read", ("run", state.run), *parts), 303)
-        events = limits.typed((line.text for line in state.given), of.model.slots)
-        told = [line.frame.strip() for line in state.given]
+class Views:
+    """The pages of an explorer; each method makes one from its state."""
+
+    def __init__(self, explorer: Explorer, openapi: Callable[[], Mapping[str, Any]]) -> None:
+        self.explorer, self.openapi = explorer, openapi
+
+    def _page(self, view: str, state: State, of: ExploredModel, **data: Any) -> str:
+        script = state.script() if view in ("read", "next") else []
+        links = [
+            (title, state.address(name, *(script if name in ("read", "next") else [])), name == view)
+            for name, (title, _) in TITLES.items()
+        ]
+        title, heading = TITLES[view]
+        shared = {"title": title, "heading": heading, "links": links, "models": list(self.explorer.models)}
+        return render(f"{view}.html", of=of, state=state, **shared, **data)
+
+    def _events(self, state: State, of: ExploredModel) -> tuple[Event, ...]:
+        return self.explorer.parse_events((line.text for line in state.events), of.model.slots)
+
+    async def read(self, state: State) -> str | Response:
+        """Return the frames of events that are typed; the events of a text are found first."""
+        of, error = self.explorer.find(state.run), None
+        events: tuple[Event, ...] = ()
+        lines, summary = state.lines, None
+        try:
+            if text := state.get("text"):
+                parts = (("e", typed(event)) for event in await self._extract(of, text))
+                return RedirectResponse(state.address("read", *parts), 303)
+            events = self._events(state, of)
+            if events:
+                lines, summary = await self._read(state, of, events)
+        except UserError as wrong:
+            error = str(wrong)
+        return self._page(
+            "read",
+            state,
+            of,
+            error=error,
+            lines=(*lines, Line()),
+            warning=OovStats.of(of.model, [Document("", events)]).warning,
+            summary=summary,
+            text=state.get("text") if of.model.slots == SLOTS else None,
+            parser=has_parser(self.explorer.options.spacy_model),
+            longest=LONGEST_TEXT,
+        )
+
+    async def _read(
+        self, state: State, of: ExploredModel, events: tuple[Event, ...]
+    ) -> tuple[tuple[Line, ...], str]:
+        """Return the lines with their answers, and a summary."""
+        told = [line.frame.strip() for line in state.events]
         for name in filter(None, told):
             of.model.frames.find(name, "frame")
         events = tuple(e.changed(frame=frame or None) for e, frame in zip(events, told, strict=True))
-        if events:
-            document = Document("typed", events)
-            if isinstance(of.model, LanguageModel):
-                (scored,) = await explorer.score(of, [document])
-            (found,) = await explorer.infer(of, [document], top=4, attention=True, observe=any(told))
-    except UserError as wrong:
-        error = str(wrong)
-    example = address("read", ("run", state.run), *(("e", text) for text in EXAMPLE))
-    return shell(
-        explorer,
-        "read",
-        state,
-        [
-            tag(
-                "p",
-                "Type what happened, an event a line. The model names the frame of each at once. "
-                "Where you know a frame, say so beside the event. ",
-                tag("a", "Show me an example", href=example),
-            ),
-            tag(
-                "form",
-                choose_model(explorer, of),
-                problem_part(error),
-                editor(state, of, _beliefs(state, found, scored)),
-                part("summary", unfamiliar(of, events), _summary(found)),
-                tag("p", tag("button", "Read"), " ", _onward(state), class_="actions"),
-                action="/read",
-                data_live=True,
-                aria_label="Events to read",
-            ),
-            text_form(explorer, of, state),
-        ],
-    )
-
-
-def _beliefs(
-    state: State, found: InferredDocument | None, scored: ScoredDocument | None
-) -> list[Html | None]:
-    """What there is to say of each line, empty lines included."""
-    if found is None:
-        return []
-    width = len(found.slots)
-    words = [word for inferred in found.events for word in inferred.event.padded(width)]
-    answers: list[Html | None] = []
-    place = 0
-    for line in state.lines:
-        if not line.text.strip():
-            answers.append(None)
-            continue
-        inferred = found.events[place]
-        # What was told is no truth to be held against.
-        shown = replace(inferred, event=inferred.event.changed(frame=None))
-        parts = [event_words(shown, place, words, width), event_belief(shown, words)]
-        if scored is not None:
-            parts.append(_surprise(scored.events[place]))
-        answers.append(Html("").join(parts))
-        place += 1
-    return answers
-
-
-UNUSUAL = 90
-"""Per cent of usual events that are less surprising than one that is called unusual."""
-
-
-def _surprise(event: ScoredEvent) -> Html:
-    """How unusual an event is after those before it."""
-    if event.percentile is None:
-        return tag("small", f"{event.nats:.1f} nats", class_="surprise")
-    words = f"more surprising than {percent(event.percentile / 100)} of events"
-    unusual = event.percentile >= UNUSUAL
-    return tag(
-        "small", f"unusual: {words}" if unusual else words, class_="surprise odd" if unusual else "surprise"
-    )
-
-
-def _summary(found: InferredDocument | None) -> Html | None:
-    if found is None or not found.events:
-        return None
-    count = found.unknown_words
-    unknown = f" Words that the model does not know, and reads as one and the same: {count}." if count else ""
-    frames = " → ".join(inferred.frame for inferred in found.events)
-    return tag("p", f"{frames}.{unknown}", role="status", class_="note")
-
-
-def _onward(state: State) -> Html:
-    return tag("a", "What could happen next?", href=address("next", ("run", state.run), *state.script()))
-
-
-async def next_event(explorer: Explorer, limits: Limits, state: State) -> str:
-    of = explorer.find(state.run)
-    pin, seed = state.rest.get("pin", "").strip(), _number(state.rest.get("seed"), 1)
-    events: tuple[Event, ...] = ()
-    head = state.rest.get("head", "").strip()
-    error, ahead, written = None, None, list[Script]()
-    try:
-        events = limits.typed((line.text for line in state.given), of.model.slots)
-        if events:
-            given = {FRAME: pin, of.model.slots[0]: head}
-            given = {name: value for name, value in given.items() if value}
-            (ahead,) = await explorer.next(of, [Document("typed", events)], given, SUGGESTED)
-            if "go" in state.rest:
-                goal = Continuation(events, (pin,) if pin else ())
-                some = GenerateSettings(events=3, scripts=3, seed=seed)
-                written = list(await explorer.generate(of, goal, some))
-    except UserError as wrong:
-        error = str(wrong)
-    again = [("run", state.run), *state.script(), ("pin", pin), ("go", "1"), ("seed", str(seed + 1))]
-    return shell(
-        explorer,
-        "next",
-        state,
-        [
-            tag(
-                "p",
-                "Build a script: take one of the suggestions, or type an event of your own. "
-                "Choose a frame or a word to see only what goes with it.",
-            ),
-            tag(
-                "form",
-                choose_model(explorer, of),
-                problem_part(error),
-                editor(state, of, []),
-                tag(
-                    "p",
-                    tag(
-                        "label",
-                        "Frame of the next event ",
-                        tag("input", name="pin", value=pin, list="frame-names", placeholder="any"),
-                        class_="field",
-                    ),
-                    " ",
-                    tag(
-                        "label",
-                        f"Its {of.model.slots[0]} ",
-                        tag("input", name="head", value=head, placeholder="any", autocomplete="off"),
-                        class_="field",
-                    ),
-                    " ",
-                    tag("button", "Suggest"),
-                    class_="actions",
-                ),
-                part("suggestions", unfamiliar(of, events), _suggestions(state, pin, head, ahead)),
-                action="/next",
-                data_live=True,
-                aria_label="The script so far",
-            ),
-            part(
-                "continuations",
-                tag("h2", "How it could go on") if ahead else None,
-                tag("p", tag("a", "Write three continuations", href=address("next", *again), class_="button"))
-                if ahead
-                else None,
-                tag("div", *map(script_article, written), class_="scripts") if written else None,
-                _copied(events, written, of.model.slots) if ahead else None,
-            ),
-        ],
-    )
-
-
-def _suggestions(state: State, pin: str, head: str, ahead: Next | None) -> Html | None:
-    """Frames and heads to choose, and whole events, each a link to the script with it at the end."""
-    if ahead is None:
-        return absent("Type an event to begin with.") if not state.given else None
-    here = [("run", state.run), *state.script()]
-
-    def ranked(title: str, items: Iterable[tuple[str, float, str | None, str | None]]) -> Html:
-        rows = [
-            tag(
-                "li",
-                tag("a", breakable(name), href=href) if href else breakable(name),
-                tag("small", f" {percent(p)}", f" {frame}" if frame else None),
-                style=f"--sure:{p:.3f}",
-            )
-            for name, p, href, frame in items
+        document = Document("typed", events)
+        surprisals: Iterator[tuple[str, bool]] = iter(())
+        if isinstance(of.model, LanguageModel):
+            (scored,) = await self.explorer.ask(of, score, [document], SurprisalOptions())
+            surprisals = map(_surprise, scored.events)
+        options = InferOptions(top=4, attention=True, observe_frames=any(told))
+        (found,) = await self.explorer.ask(of, infer, [document], options)
+        # A frame that was told is no truth to be held against.
+        answers = iter(document_block(found, compare=False).events)
+        lines = [
+            Line(line.text, line.frame, next(answers), *next(surprisals, ())) if line.text.strip() else line
+            for line in state.lines
         ]
-        return tag("section", tag("h2", title), tag("ol", *rows, class_="suggested"), aria_label=title)
-
-    frames = [(f.name, f.probability, address("next", *here, ("pin", f.name)), None) for f in ahead.frames]
-    heads = [
-        ("a word unknown to the model", h.probability, None, None)
-        if h.name == UNKNOWN  # which nobody can choose
-        else (h.name, h.probability, address("next", *here, ("pin", pin), ("head", h.name)), None)
-        for h in ahead.heads
-    ]
-    events = [
-        (
-            typed(e.event),
-            e.probability,
-            address("next", ("run", state.run), *state.script(typed(e.event))),
-            e.frame.name if e.frame else None,
+        count = found.unknown_words
+        unknown = (
+            f" Words that the model does not know, and reads as one and the same: {count}." if count else ""
         )
-        for e in ahead.events
-    ]
-    return tag(
-        "div",
-        ranked("Events", events),
-        ranked("Frames", frames) if frames and not pin else None,
-        ranked("Words", heads) if not head else None,
-        tag("p", f"Probabilities: {ahead.note}.", class_="note"),
-        class_="ahead",
-    )
+        return tuple(lines), " → ".join(inferred.frame for inferred in found.events) + "." + unknown
 
+    async def _extract(self, of: ExploredModel, text: str) -> tuple[Event, ...]:
+        """Return the events of a text, in its order."""
+        if of.model.slots != SLOTS:
+            raise UserError(f"text has events of {', '.join(SLOTS)}, and this model knows others")
+        if len(text) > LONGEST_TEXT:
+            raise UserError(
+                f"the text has {len(text):,} characters, expected at most {LONGEST_TEXT:,}: give it in parts"
+            )
+        options = ExtractOptions(spacy_model=self.explorer.options.spacy_model)
+        (document,) = await self.explorer.ask(of, extract, [text], options)
+        if not document.events:
+            raise UserError("no events were found in this text: it has no sentence with a verb of its own")
+        return self.explorer.parse_events(document.events, of.model.slots)
 
-def _copied(events: Sequence[Event], written: Sequence[Script], slots: Slots) -> Html:
-    """The script and its continuations as JSON lines, to be copied."""
-    scripts = [[e.event for e in script.events] for script in written] or [list(events)]
-    lines = "\n".join(
-        to_json({"id": str(n), "events": [event_to_record(e, slots) for e in script]}, ensure_ascii=False)
-        for n, script in enumerate(scripts, start=1)
-    )
-    box = tag("textarea", lines, readonly=True, rows=3, id="jsonl", aria_label="The script as JSON lines")
-    return tag(
-        "details",
-        tag("summary", "As JSON lines"),
-        box,
-        tag("p", tag("button", "Copy", type="button", data_copy="jsonl"), tag("span", role="status")),
-    )
-
-
-def _number(text: str | None, otherwise: int) -> int:
-    return int(text) if text and text.isdecimal() and len(text) < 10 else otherwise
-
-
-async def documents(explorer: Explorer, limits: Limits, state: State) -> str:
-    of = explorer.find(state.run)
-    wanted = Filter(state.rest.get("frame", "").strip(), state.rest.get("words", "").strip())
-    page, unusual = max(1, _number(state.rest.get("page"), 1)), "unusual" in state.rest
-    error, found = None, list[InferredDocument]()
-    if of.library.name is None:
-        content = [_no_documents()]
-    else:
+    async def next(self, state: State) -> str:
+        """Return what could come after events that are typed, and continuations."""
+        of, error = self.explorer.find(state.run), None
+        pin, head = state.get("pin"), state.get("head")
+        events: tuple[Event, ...] = ()
+        ahead, scripts = None, list[Script]()
         try:
-            library = await (explorer.unusual(of) if unusual else explorer.library(of))
-            found = library.find(wanted, unusual)
+            events = self._events(state, of)
+            if events:
+                given = tuple((k, v) for k, v in ((FRAME, pin), (of.model.slots[0], head)) if v)
+                options = ForecastOptions(top=SUGGESTIONS)
+                (ahead,) = await self.explorer.ask(of, forecast, [Document("typed", events)], options, given)
+                if "go" in state.rest:
+                    seed = Seed(events, (pin,) if pin else ())
+                    how = GenerateOptions(events=3, scripts=3, seed=state.number("seed"))
+                    (scripts,) = await self.explorer.ask(of, write, [seed], how)
         except UserError as wrong:
             error = str(wrong)
-        content = [
-            tag(
-                "p",
-                f"From {of.library.name}: what the model makes of each document; no frame was given to it.",
-            ),
-            tag(
-                "form",
-                choose_model(explorer, of),
-                frame_names(of),
-                _box("Frame", "frame", wanted.frame, list="frame-names"),
-                _box("Words", "words", wanted.words),
-                tag(
-                    "label",
-                    tag("input", type="checkbox", name="unusual", value="1", checked=unusual),
-                    " the most unusual first",
-                    class_="check",
-                )
-                if isinstance(of.model, LanguageModel)
-                else None,
-                tag("button", "Find"),
-                action="/documents",
-                data_live=True,
-                class_="filters",
-                aria_label="Which documents",
-            ),
-            problem_part(error),
-            part("found", *_found(state, found, page)),
-        ]
-    return shell(explorer, "documents", state, content)
-
-
-def _no_documents() -> Html:
-    return absent(
-        "There are no documents to show: name some at the start, as in “ssdvae explore RUN --documents "
-        "events.jsonl”. A run whose corpus is where it was shows that by itself."
-    )
-
-
-def _box(label: str, name: str, value: str, **more: object) -> Html:
-    box = tag("input", type="search", name=name, value=value, autocomplete="off", maxlength=200, **more)
-    return tag("label", f"{label} ", box, class_="field")
-
-
-def _found(state: State, found: Sequence[InferredDocument], page: int) -> list[Html]:
-    first = (page - 1) * PAGE
-    shown = found[first : first + PAGE]
-    if not shown:
-        return [absent("No document has all of that.")]
-    end = first + len(shown)
-    parts = [tag("p", f"{first + 1} to {end} of {len(found):,}", role="status", class_="note")]
-    parts += [
-        tag(
-            "div",
-            reading(document),
-            tag(
-                "p",
-                tag(
-                    "a",
-                    "Open it in Read",
-                    href=address(
-                        "read", ("run", state.run), *(("e", typed(e.event)) for e in document.events)
-                    ),
-                ),
-                class_="actions",
-            ),
+        written = [tuple(e.event for e in script.events) for script in scripts] or [events]
+        records = [document_to_record(Document(str(n), s), of.model.slots) for n, s in enumerate(written, 1)]
+        return self._page(
+            "next",
+            state,
+            of,
+            error=error,
+            lines=(*state.lines, Line()),
+            warning=OovStats.of(of.model, [Document("", events)]).warning,
+            ahead=ahead,
+            suggestions=[] if ahead is None else list(suggestions(state, pin, head, ahead)),
+            scripts=Scripts(scripts),
+            jsonl="\n".join(to_json(record, ensure_ascii=False) for record in records),
         )
-        for document in shown
-    ]
-    here = [("run", state.run), *((k, v) for k, v in state.rest.items() if k != "page")]
-    moves = [("Before", page - 1)] if page > 1 else []
-    moves += [("More", page + 1)] if end < len(found) else []
-    links = (tag("a", name, href=address("documents", *here, ("page", str(to)))) for name, to in moves)
-    return [*parts, tag("p", Html(" ").join(links), class_="actions")]
+
+    async def frames(self, state: State) -> str:
+        """Return one frame with its words and its neighbours, or all."""
+        of, error, wanted = self.explorer.find(state.run), None, state.get("q")
+        blocks: list[Any] = []
+        more = None
+        try:
+            library = await self.explorer.library(of)
+            found = library.explanation
+
+            def href(name: str) -> str:
+                return state.address("frames", ("q", name))
+
+            if found is None:
+                blocks = [
+                    absent("There is nothing to show: the model infers no frames, or it has no documents.")
+                ]
+            elif not wanted:
+                blocks = frame_table(found, "all-frames", href)
+            elif wanted in of.model.frames:
+                shown = library.find(frame=wanted)
+                title = f"In {'documents' if library.name else 'scripts'} ({len(shown):,})"
+                examples = map(document_block, shown[:EXAMPLES])
+                blocks = [*_frame(found, wanted, href), Heading(title, 2), *examples]
+                more = state.address("documents", ("frame", wanted)) if shown and library.name else None
+            else:
+                blocks = list(_word(found, wanted, href))
+                blocks = blocks or [absent(f"No frame and no word is called “{wanted}”.")]
+        except UserError as wrong:
+            error = str(wrong)
+        return self._page("frames", state, of, error=error, found=blocks, more=more)
+
+    async def documents(self, state: State) -> str:
+        """Return the documents with some frame and some words, a page of them."""
+        of, error = self.explorer.find(state.run), None
+        page, anomalies = max(1, state.number("page")), "anomalies" in state.rest
+        found = []
+        if of.library.name is not None:
+            try:
+                library = await self.explorer.library(of, anomalies)
+                found = library.find(state.get("frame"), state.get("words"), anomalies)
+            except UserError as wrong:
+                error = str(wrong)
+        first = (page - 1) * PAGE
+        shown = found[first : first + PAGE]
+        moves = [("Before", page - 1)] if page > 1 else []
+        moves += [("More", page + 1)] if first + PAGE < len(found) else []
+        rest = [(name, value) for name, value in state.rest.items() if name != "page"]
+        return self._page(
+            "documents",
+            state,
+            of,
+            error=error,
+            anomalies=anomalies if isinstance(of.model, LanguageModel) else None,
+            first=first,
+            total=len(found),
+            shown=[
+                (document_block(d), state.address("read", *(("e", typed(e.event)) for e in d.events)))
+                for d in shown
+            ],
+            moves=[(name, state.address("documents", *rest, ("page", str(to)))) for name, to in moves],
+        )
+
+    async def docs(self, state: State) -> str:
+        """Return the reference of the REST API: FastAPI's own asks another host for scripts."""
+        blocks = list(reference(self.openapi()))
+        return self._page("docs", state, self.explorer.find(state.run), found=blocks)
+
+
+def _surprise(event: ScoredEvent) -> tuple[str, bool]:
+    """Return how surprising an event is after those before it, in words, and whether it is an anomaly."""
+    if event.percentile is None:
+        return f"{event.nats:.1f} nats", False
+    words = f"more surprising than {percent(event.percentile / 100)} of events"
+    anomaly = event.percentile >= ANOMALY
+    return f"unusual: {words}" if anomaly else words, anomaly
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A candidate for the next event, or for its frame or its head."""
+
+    name: Name
+    frame: str | None = None
+
+
+def suggestions(
+    state: State, pin: str, head: str, ahead: Forecast
+) -> Iterator[tuple[str, Sequence[Suggestion]]]:
+    """Yield whole events, each a link to the script with it at the end, and frames and heads to choose."""
+
+    def choice(text: str, share: float, *parts: tuple[str, str]) -> Suggestion:
+        return Suggestion(Name(text, share, state.address("next", *state.script(), *parts)))
+
+    events = []
+    for e in ahead.events:
+        href = state.address("next", *state.script(typed(e.event)))
+        name = Name(typed(e.event), e.probability, href)
+        events.append(Suggestion(name, e.frame.name if e.frame else None))
+    yield "Events", events
+    if ahead.frames and not pin:
+        yield "Frames", [choice(f.name, f.probability, ("pin", f.name)) for f in ahead.frames]
+    if not head:
+        unknown = "a word unknown to the model"  # which nobody can choose
+        yield (
+            "Words",
+            [
+                Suggestion(Name(unknown, h.probability))
+                if h.name == UNKNOWN
+                else choice(h.name, h.probability, ("pin", pin), ("head", h.name))
+                for h in ahead.heads
+            ],
+        )
+
+
+def _frame(found: Explanation, name: str, href: Callable[[str], str]) -> Iterator[Any]:
+    """Yield a frame with its neighbours and its words."""
+    near, times = Neighbours.of(found.transitions, name, NEIGHBOURS), found.beliefs.times_of_frame(name)
+    yield Heading(name, 2)
+    yield f"Events with it in these documents: about {times:,.0f}."
+    yield Heading("What comes before and after", 2)
+    if near.before or near.after:
+        label = f"Before and after {name}"
+        sides = [(side, names) for side, names in (("Before", near.before), ("After", near.after)) if names]
+        yield Figure(
+            f"{label}.",
+            "",
+            NeighbourGraph(label, name, near.before, near.after, href),
+            steps=[Steps(side, [[Name(n, p, href(n))] for n, p in names]) for side, names in sides],
+        )
+    else:
+        yield absent("Nothing comes before or after it in these documents.")
+    if times:
+        yield Heading("Its words", 2)
+        yield chips(found.beliefs.words_of(name, WORDS), href)
+
+
+def _word(found: Explanation, word: str, href: Callable[[str], str]) -> Iterator[Any]:
+    """Yield the frames that are called like a word, and those of its events."""
+    if alike := [name for name in found.transitions.frames.names if word.lower() in name.lower()]:
+        yield Heading("Frames", 2)
+        yield chips([(name, None) for name in alike], href)
+    if word in found.beliefs.vocabulary and (times := found.beliefs.times_of_word(word)):
+        yield Heading(f"Frames of “{word}”", 2)
+        yield f"Events with it as their head in these documents: {times:,}."
+        yield chips(found.beliefs.frames_of(word, NEIGHBOURS), href)
+
+
+def reference(openapi: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield every operation of an OpenAPI description with what it takes."""
+    schemas = openapi.get("components", {}).get("schemas", {})
+    for path, operations in openapi["paths"].items():
+        for method, operation in operations.items():
+            title = f"{method.upper()} {path}"
+            yield Heading(title, 2)
+            yield operation.get("summary", "")
+            content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+            body = schemas.get(content.get("schema", {}).get("$ref", "").rpartition("/")[2], {})
+            required = body.get("required", [])
+            rows = [
+                *(
+                    _parameter(p["name"], p, p.get("required", False))
+                    for p in operation.get("parameters", [])
+                ),
+                *(_parameter(name, p, name in required) for name, p in body.get("properties", {}).items()),
+            ]
+            if rows:
+                head = ["name", "type", "default", "meaning"]
+                yield Table(f"What {title} takes", head, rows, names=len(head))
+
+
+def _parameter(name: str, parameter: Mapping[str, Any], required: bool) -> list[str]:
+    schema = parameter.get("schema", parameter)
+    kinds = " or ".join(kind.get("type", "any") for kind in schema.get("anyOf", [schema]))
+    default = "required" if required else to_json(schema["default"]) if "default" in schema else ""
+    return [name, kinds, default, parameter.get("description", schema.get("description", ""))]

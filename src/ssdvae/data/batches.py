@@ -1,8 +1,8 @@
-"""Batches of tensors, and the randomness that goes with them.
+"""Batches of tensors, and their random numbers.
 
-Everything random is a function of the run's seed and of what it is for (weights, order, masks, the noise of
-step n), never of how many numbers were drawn before. That is why a resumed run needs no saved generator, and
-why two processes draw what one would.
+Random numbers are a function of the run's seed and of their purpose (weights, order, masks, the noise of step
+n), never of how many were drawn before. So a resumed run needs no saved generator, and two processes draw
+what one would.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from torch import Tensor
 from ssdvae.data.documents import Documents
 
 EVENTS = 20
-"""Events of an ordinary document, at most: fewer documents are read at once where one is longer."""
+"""The length of an ordinary document; batches with a longer one have fewer documents."""
 
-
-DRAWN = 2**20
-"""Events for which it is drawn at once whether their frame is observed; the draws are those of all."""
+CHUNK = 2**20
+"""Events whose masks are drawn at once; the draws do not depend on it."""
 
 
 def generator(seed: int, *purpose: str | int) -> torch.Generator:
-    """A generator for one purpose: ``generator(seed, "noise", step)``."""
+    """Return a generator for one purpose: ``generator(seed, "noise", step)``."""
     digest = hashlib.blake2b(repr((seed, *purpose)).encode(), digest_size=8).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest, "big") >> 1)
 
@@ -37,8 +36,8 @@ def generator(seed: int, *purpose: str | int) -> torch.Generator:
 class Noise:
     """Random numbers for some rows of a larger batch.
 
-    All ``size`` rows are drawn and ``rows`` of them are kept, so that the numbers of a document do not depend
-    on how the batch is shared out; and drawn on the CPU, so that they do not depend on the device.
+    All ``size`` rows are drawn, on the CPU, and ``rows`` of them are kept: the numbers of a document depend
+    neither on the process nor on the device.
     """
 
     generator: torch.Generator
@@ -50,7 +49,7 @@ class Noise:
         return (draws if self.rows is None else draws[self.rows]).to(device)
 
     def gumbel(self, *shape: int, device: torch.device | str = "cpu") -> Tensor:
-        """Draws from Gumbel(0, 1): −log(−log u)."""
+        """Return draws from Gumbel(0, 1): −log(−log u)."""
         # The smallest positive float stands in for u = 0, whose logarithm is −∞.
         u = self.uniform(*shape, device=device).clamp_min_(torch.finfo(torch.float32).tiny)
         return -torch.log(-torch.log(u))
@@ -58,7 +57,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some documents. Where ``mask`` is False an event is padding, and nothing looks at it."""
+    """A batch of documents, padded where ``mask`` is False."""
 
     tokens: Int[Tensor, "B M S"]
     frames: Int[Tensor, "B M"]
@@ -67,7 +66,7 @@ class Batch:
 
     @classmethod
     def of_words(cls, tokens: Int[Tensor, "B M S"]) -> Batch:
-        """Documents without padding, of which no frame is known."""
+        """Return documents without padding, whose frames are all latent."""
         nothing = torch.full_like(tokens[..., 0], -1)
         return cls(tokens, nothing, nothing, nothing < 0)
 
@@ -76,7 +75,7 @@ class Batch:
 
     @property
     def words(self) -> Int[Tensor, " B"]:
-        """Words of each document."""
+        """The number of words of each document."""
         return self.tokens.shape[-1] * self.mask.sum(1)
 
     def first(self, events: int) -> Batch:
@@ -87,11 +86,11 @@ class Batch:
         return self.each(lambda part: part.to(device))
 
     def rows(self, rows: Int[Tensor, " K"]) -> Batch:
-        """Some of the documents, each as often as wanted."""
+        """Return some of the documents, each any number of times."""
         return self.each(lambda part: part[rows])
 
     def part(self, rows: slice) -> Batch:
-        """Some of the documents, padded as before, since each place of the chain takes its noise."""
+        """Return some of the documents, with the same padding, since each position takes its noise."""
         return self.each(lambda part: part[rows])
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
@@ -100,17 +99,17 @@ class Batch:
 
 
 def mask_frames(documents: Documents, observe: float, seed: int) -> NDArray[np.int32]:
-    """The observed frames I of all events: each frame is kept with the chance ε = ``observe``, else −1.
+    """Return the observed frames I of all events: each is kept with probability ε = ``observe``, else −1.
 
-    Drawn once per run, for every event of the split, read or not: what is observed depends neither on how
-    documents are cut nor on which windows have an event. Nor do the draws depend on ε, so what is observed at
-    a lower ε is at a higher one too.
+    They are drawn once per run for every event of the split, so that they depend neither on how documents are
+    cut nor on windows. The draws do not depend on ε: frames observed at a lower ε are observed at a higher
+    one.
     """
     draws, observed = generator(seed, "masks"), np.empty(len(documents.frames), np.int32)
-    for start in range(0, len(observed), DRAWN):
-        frames = documents.frames[start : start + DRAWN]
+    for start in range(0, len(observed), CHUNK):
+        frames = documents.frames[start : start + CHUNK]
         kept = torch.rand(len(frames), generator=draws).numpy() < observe
-        observed[start : start + DRAWN] = np.where(kept, frames, -1)
+        observed[start : start + CHUNK] = np.where(kept, frames, -1)
     return observed
 
 
@@ -119,9 +118,9 @@ def collate(
     rows: NDArray[np.int64],
     observed: NDArray[np.int32] | None = None,
 ) -> Batch:
-    """The documents ``rows``, padded to the longest of them; nothing is observed unless ``observed`` says so.
+    """Return the documents ``rows``, padded to the longest of them.
 
-    ``observed`` has the frames of all events, as ``mask_frames`` gives them.
+    ``observed`` has the observed frames of all events, as ``mask_frames`` returns them; by default none is.
     """
     frames = torch.from_numpy(documents.gathered(documents.frames, rows, -1)).long()
     return Batch(
@@ -135,23 +134,22 @@ def collate(
 
 
 def epoch_batches(count: int, batch: int, seed: int, epoch: int) -> list[NDArray[np.int64]]:
-    """The rows of each batch of one epoch: a permutation, cut into parts whose sizes differ by at most one.
+    """Return the rows of each batch of an epoch: a permutation in parts whose sizes differ by at most one.
 
-    Equal parts, rather than full batches and a rest, because a tiny last batch has a noisy gradient and may
-    not go round all processes.
+    A tiny last batch would have a noisy gradient, and fewer documents than there are processes.
     """
     order = torch.randperm(count, generator=generator(seed, "order", epoch)).numpy()
     return np.array_split(order, -(-count // batch))
 
 
 def in_order(count: int, batch: int) -> Iterator[NDArray[np.int64]]:
-    """Rows one after another, as evaluation takes them."""
+    """Yield the rows of each batch in order, for evaluation."""
     for start in range(0, count, batch):
         yield np.arange(start, min(start + batch, count))
 
 
 def within_bounds(lengths: NDArray[np.int32], batch: int) -> Iterator[NDArray[np.int64]]:
-    """The same, but fewer where documents are long: padded to the longest they are no more than a batch."""
+    """Yield the rows of each batch in order, fewer of them if documents are long."""
     start = longest = 0
     for row, length in enumerate(lengths.tolist()):
         longest = max(longest, length)
@@ -163,6 +161,6 @@ def within_bounds(lengths: NDArray[np.int32], batch: int) -> Iterator[NDArray[np
 
 
 def process_slice(rows: NDArray[np.int64], process: int, processes: int) -> slice:
-    """The part of a batch that one of several processes takes."""
+    """Return the part of a batch for one of several processes."""
     start, stop = (len(rows) * p // processes for p in (process, process + 1))
     return slice(start, stop)

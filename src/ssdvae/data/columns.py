@@ -1,4 +1,4 @@
-"""Which columns of a table or a log make an event, and how their cells become words."""
+"""The columns of a table or a log that make an event, and their cells as words."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from datetime import date, datetime
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
-from ssdvae.config import ColumnSettings
-from ssdvae.config.slots import TAKEN, Slots, checked_slots
-from ssdvae.data.events import one_word
-from ssdvae.errors import DataError, Malformed, shorten, shorten_text
-from ssdvae.shapes import check_shape
+from ssdvae.data.events import RESERVED, Slots, check_slots, one_word
+from ssdvae.data.options import ColumnOptions
+from ssdvae.io.errors import DataError, Malformed, shorten, shorten_text
+from ssdvae.io.records import Record, parse
 
 GAP = "gap"
 """The slot with the time since the event before."""
 
 
-class ColumnsRecord(TypedDict):
-    """How columns are kept with a corpus and with a model."""
+class ColumnsRecord(Record, extra="ignore"):
+    """Columns as JSON, in the manifest of a corpus and the config of a model."""
 
     case: str
     head: str
@@ -38,7 +37,7 @@ class ColumnsRecord(TypedDict):
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of columns by what they mean. ``bins`` are the inner edges of the bins of numbers."""
+    """The names of columns by their role. ``bins`` are the inner edges of the bins of numbers."""
 
     case: str
     head: str
@@ -59,21 +58,21 @@ class Columns:
                 raise Malformed(f"bins of {name!r}", f"one of the arguments: {', '.join(self.arguments)}")
             if not all(map(math.isfinite, edges)) or list(edges) != sorted(set(edges)):
                 raise Malformed(f"the edges {shorten(list(edges))} of {name!r}", "numbers in rising order")
-        self.slots  # noqa: B018  # looked at, so that names that cannot be slots are refused here
+        self.slots  # noqa: B018  # refuses names that cannot be slots
 
     @property
     def slots(self) -> Slots:
-        """What the slots are called: as the columns, but in one word and not like a key of an event."""
+        """The names of the slots: those of the columns, in one word, and none that is reserved."""
         names = [slot_name(name) for name in (self.head, *self.arguments)]
-        return checked_slots([*names, GAP] if self.gaps else names)
+        return check_slots([*names, GAP] if self.gaps else names)
 
     @property
     def read(self) -> list[str]:
-        """The columns that are read, each once."""
+        """The names of all columns that are read, each once."""
         meant = (self.case, self.time, self.head, *self.arguments, self.label)
         return list(dict.fromkeys(name for name in meant if name is not None))
 
-    def to_record(self) -> ColumnsRecord:
+    def to_record(self) -> dict[str, Any]:
         return {
             "case": self.case,
             "head": self.head,
@@ -86,26 +85,24 @@ class Columns:
 
     @classmethod
     def from_record(cls, record: object, place: str = "columns") -> Columns:
-        """The inverse of ``to_record``; ``Malformed`` if it is none."""
-        check_shape(record, ColumnsRecord, place)
-        known: Any = record
-        bins = {name: tuple(map(float, edges)) for name, edges in known["bins"].items()}
-        values = {f.name: known[f.name] for f in fields(cls)}
-        return cls(**{**values, "arguments": tuple(known["arguments"]), "bins": bins})
+        """Return the columns of a record; the inverse of ``to_record``. Raises ``Malformed``."""
+        found = parse(ColumnsRecord, record, place)
+        bins = {name: tuple(edges) for name, edges in found.bins.items()}
+        return cls(**{**dict(found), "arguments": tuple(found.arguments), "bins": bins})
 
 
 def slot_name(column: str) -> str:
-    """What the slot of a column is called."""
+    """Return the name of the slot of a column."""
     name = "_".join(column.replace(",", " ").split())
-    return f"{name}_" if name.lower() in TAKEN else name
+    return f"{name}_" if name.lower() in RESERVED else name
 
 
 XES = Columns("case:concept:name", "concept:name", "time:timestamp", ("org:resource",))
-"""What the standard calls them; attributes of a trace are called ``case:…``."""
+"""The names in the XES standard; attributes of a trace begin with ``case:``."""
 
 
-def columns_of(settings: ColumnSettings, log: bool) -> Columns | None:
-    """The columns that the settings name; a ``log`` (XES) has standard names, other tables none."""
+def columns_of(settings: ColumnOptions, log: bool) -> Columns | None:
+    """Return the columns that the options name; a ``log`` (XES) has default names, other tables none."""
     names = settings.named_columns
     if not names and not log:
         return None
@@ -122,8 +119,8 @@ def columns_of(settings: ColumnSettings, log: bool) -> Columns | None:
 # Columns in a file
 
 
-def places_of(path: Path, wanted: Iterable[str], there: Sequence[str], optional: str | None) -> list[int]:
-    """Where each column stands in a header; −1 for the ``optional`` one if it is not there."""
+def find_places(path: Path, wanted: Iterable[str], there: Sequence[str], optional: str | None) -> list[int]:
+    """Return the index of each column in a header; −1 for the ``optional`` one if it does not exist."""
     plain = [name.strip() for name in there]
     places = []
     for name in wanted:
@@ -136,7 +133,7 @@ def places_of(path: Path, wanted: Iterable[str], there: Sequence[str], optional:
 
 
 def no_column(path: Path, line: int | None, name: str, there: Sequence[str]) -> DataError:
-    """What to say of a column that is not there: the nearest one that is, and all of them."""
+    """Return the error for a missing column: it suggests the nearest name, and lists all."""
     lower = {other.lower(): other for other in reversed(there)}
     near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
     hint = f"did you mean {lower[near[0]]!r}?" if near else ""
@@ -151,7 +148,7 @@ def no_column(path: Path, line: int | None, name: str, there: Sequence[str]) -> 
 
 
 def word_of(value: Any, name: str) -> str | None:
-    """The word in a cell; None where there is none."""
+    """Return the word in a cell; None if it is empty."""
     if isinstance(value, str):
         return one_word(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -164,7 +161,7 @@ def word_of(value: Any, name: str) -> str | None:
 
 
 def number_of(value: Any, name: str) -> float | None:
-    """The number in a cell; None where there is none."""
+    """Return the number in a cell; None if it is empty."""
     if value is None or (isinstance(value, str) and value.strip().lower() in ("", "nan", "null", "none")):
         return None
     try:
@@ -194,26 +191,9 @@ class Bins:
 
 
 def _shown(edges: Sequence[float]) -> list[str]:
-    """Numbers with as few digits as tell them apart, three at least."""
+    """Return numbers with as few digits as tell them apart, at least three."""
     for digits in range(3, 18):
         shown = [format(float(f"{edge:.{digits}g}"), ".17g" if digits == 17 else ".15g") for edge in edges]
         if len(set(shown)) == len(edges):
             return shown
     return list(map(repr, edges))
-
-
-def quantile_edges(counted: Iterable[tuple[float, int]], total: int, bins: int) -> tuple[float, ...]:
-    """The inner edges of bins with as many numbers each, from the different numbers in order, with counts.
-
-    Edge k is the least number that at least k/bins of all are below. Equal numbers stay together, so there
-    may be fewer bins than that.
-    """
-    edges: list[float] = []
-    below, k = 0, 1
-    for number, count in counted:
-        if k < bins and below * bins >= k * total:
-            edges.append(number)
-        while k < bins and below * bins >= k * total:
-            k += 1
-        below += count
-    return tuple(edges)

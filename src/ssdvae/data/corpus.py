@@ -1,4 +1,4 @@
-"""The corpus folder: what `prepare` writes and everything after it reads.
+"""The corpus folder, which `prepare` writes and every later command reads.
 
 train.arrow valid.arrow test.arrow   one row per document (Arrow streams; `datasets.Dataset.from_file`
                                      and `pyarrow.ipc.open_stream` read them too); of many documents also
@@ -6,51 +6,56 @@ train.arrow valid.arrow test.arrow   one row per document (Arrow streams; `datas
 vocab.json frames.json               words and frames of the training split
 lemmas.json                          the lemma of each head, where the events have lemmas
 cloze/valid.txt cloze/test.txt       items of the inverse narrative cloze, where documents are long enough
-masked/*.jsonl order/*.jsonl         which event stood here, and which order is the true one: likewise
-manifest.json                        where it came from, counts, settings
+masked/*.jsonl order/*.jsonl         items of the masked-event and ordering tasks
+manifest.json                        sources, options, counts, and the SHA-256 of each file
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field
 
 from ssdvae import __version__
-from ssdvae.config import SPLITS, Counts, PrepareSettings, Split
-from ssdvae.data.columns import Columns
+from ssdvae.data.columns import Columns, ColumnsRecord
 from ssdvae.data.documents import Documents
-from ssdvae.data.events import SLOTS, Slots
-from ssdvae.data.integrity import check_file
-from ssdvae.data.lemmas import LEMMAS, load_lemmas
-from ssdvae.data.manifest import read_manifest
-from ssdvae.data.table import AGAIN, check_range, list_lengths, numbers, read_table
-from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.errors import DataError, UserError
-from ssdvae.files import check_exists, sha256
+from ssdvae.data.events import SLOTS, Slots, check_slots
+from ssdvae.data.options import SPLITS, PrepareOptions, Split
+from ssdvae.data.vocabulary import LEMMAS, Inventory, Vocabulary, load_lemmas
+from ssdvae.io.errors import DataError, Malformed, UserError, shorten
+from ssdvae.io.files import atomic_write, check_exists, sha256, translate_os_errors
+from ssdvae.io.records import Count, Record, parse, read_json
+from ssdvae.presets import Counts
 
 __all__ = ["FORMAT", "SCHEMA", "Corpus", "Documents", "write_manifest"]
 
-FORMAT = 2
-"""1: documents of at most M events, padded to M; 2: documents of any length."""
+FORMAT = 1
+"""The format of the manifest and of the Arrow files."""
 
 SCHEMA = pa.schema([("id", pa.string()), ("tokens", pa.list_(pa.int32())), ("frames", pa.list_(pa.int32()))])
-"""One row a document: the words in all slots of its events, and their frames, −1 where there is none."""
+"""One row per document: the words in all slots of its events, and their frames, −1 where there is none."""
+
+AGAIN = "prepare the corpus again"
 
 ItemKind = Literal["cloze", "masked", "order"]
 
 
 @dataclass(frozen=True)
 class ItemFile:
-    """Where `prepare` writes the items of a kind, what it makes them of, and what to do if there are none."""
+    """The ending of a file of items, what a document needs to give one, and a hint if there are none."""
 
     ending: str
     needs: str
@@ -69,30 +74,113 @@ ITEMS: dict[ItemKind, ItemFile] = {
 
 
 def item_file(kind: ItemKind, split: Split) -> str:
-    """The file of a corpus folder that has them."""
+    """Return the name of the file with the items of a kind."""
     return f"{kind}/{split}.{ITEMS[kind].ending}"
 
 
 Names = TypeVar("Names", bound=Inventory)
 
 
-def padded_schema(events: int, slots: int) -> pa.Schema:
-    """One row of format 1: words and frames padded to the same number of events."""
-    return pa.schema(
-        [
-            ("id", pa.string()),
-            ("length", pa.int32()),
-            ("tokens", pa.list_(pa.int32(), events * slots)),
-            ("frames", pa.list_(pa.int32(), events)),
-        ]
-    )
+MOST_EVENTS = 2**20
+"""The largest number of events of a document."""
+
+NEEDED = ("vocab.json", "frames.json", *(f"{split}.arrow" for split in SPLITS))
+
+
+class SplitCounts(Record, extra="ignore"):
+    """The counts of a split."""
+
+    read: Count
+    documents: Count
+    too_short: Count
+    events: Count
+    dropped_events: Count
+    frameless_events: Count
+    unknown_words: Count
+    cut_events: Count
+    longest: Count
+    one_event: Count
+
+
+class Splits(Record, extra="ignore"):
+    train: SplitCounts
+    valid: SplitCounts
+    test: SplitCounts
+
+
+class ItemCounts(Record, extra="ignore"):
+    valid: Count
+    test: Count
+
+
+class SourceFile(Record, extra="ignore"):
+    path: str
+    sha256: str
+
+
+class Settings(Record, extra="ignore"):
+    """The options of `prepare` that are read later on."""
+
+    events: Annotated[int, Field(ge=1, le=MOST_EVENTS)] | None
+    lowercase: bool
+
+
+def _check_digest(digest: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{64}", digest):
+        raise Malformed(shorten(digest), "64 hexadecimal digits")
+    return digest
+
+
+class Manifest(Record, extra="ignore"):
+    """The contents of a manifest."""
+
+    format: int
+    version: str
+    sources: list[SourceFile]
+    settings: Settings
+    words: Count
+    frames: Count
+    splits: Splits
+    skipped: dict[str, Count]
+    sha256: dict[str, Annotated[str, AfterValidator(_check_digest)]]
+    cloze: ItemCounts
+    masked: ItemCounts
+    order: ItemCounts
+    bytes: dict[str, Count]
+    slots: list[str]
+    columns: ColumnsRecord | None = None
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Return the manifest of a corpus; an error names what it lacks, or has wrong."""
+    manifest = read_json(path, dict[str, Any], "a manifest that `ssdvae prepare` wrote", AGAIN)
+    found = manifest.get("format")
+    if type(found) is not int or found != FORMAT:
+        raise DataError(path, None, f"format {shorten(found)}", f"format {FORMAT}", AGAIN)
+    try:
+        _check(parse(Manifest, manifest))
+        PrepareOptions.of(manifest["settings"])
+    except Malformed as error:
+        raise DataError(path, None, error.found, error.expected, AGAIN) from error
+    except UserError as error:
+        raise DataError(path, None, str(error), "the options of `ssdvae prepare`", AGAIN) from error
+    return manifest
+
+
+def _check(manifest: Manifest) -> None:
+    """Check what must hold between the parts of a manifest."""
+    if missing := [name for name in NEEDED if name not in manifest.sha256]:
+        raise Malformed(f"no {missing[0]} at sha256", "one for each file of a corpus")
+    slots = check_slots(manifest.slots)
+    if manifest.columns is not None and (mine := Columns.from_record(manifest.columns).slots) != slots:
+        raise Malformed(f"columns for the slots {', '.join(mine)}", f"{', '.join(slots)}, as under 'slots'")
 
 
 def write_manifest(
     folder: Path,
     *,
     sources: Mapping[str, str],
-    settings: PrepareSettings,
+    options: PrepareOptions,
     words: int,
     frames: int,
     splits: Mapping[Split, Mapping[str, int]],
@@ -100,14 +188,14 @@ def write_manifest(
     skipped: Mapping[str, int],
     columns: Columns | None = None,
 ) -> None:
-    """The last file of a corpus folder: where its data came from (path → SHA-256), and what is in it."""
+    """Write the last file of a corpus folder. ``sources`` has the SHA-256 of each input file."""
     files = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "version": __version__,
         "sources": [{"path": path, "sha256": digest} for path, digest in sources.items()],
-        "settings": settings.to_dict(),
-        "slots": settings.slot_names,
+        "settings": options.to_dict(),
+        "slots": options.slot_names,
         "words": words,
         "frames": frames,
         "splits": splits,
@@ -123,7 +211,7 @@ def write_manifest(
 
 
 def split_file(split: Split, number: int) -> str:
-    """The name of a file of a split: those after the first have a number."""
+    """Return the name of a file of a split: those after the first have a number."""
     return f"{split}-{number:05d}.arrow" if number else f"{split}.arrow"
 
 
@@ -138,13 +226,13 @@ class Corpus:
             raise UserError(
                 f"{folder} is not a corpus folder: it has no manifest.json\nmake one with `ssdvae prepare`"
             )
-        self.manifest: Any = read_manifest(path, (1, FORMAT))
+        self.manifest: Any = read_manifest(path)
 
     def checked(self, name: str, *, anew: bool = False) -> Path:
-        """One of the files, if it is the one that was written; ``anew``: even if it was looked at before."""
+        """Return the path of a file after verifying its checksum; ``anew`` ignores earlier verifications."""
         path, digest = self.folder / name, self.manifest["sha256"].get(name)
         if digest is not None:
-            check_file(path, self.manifest.get("bytes", {}).get(name), digest, anew=anew)
+            check_file(path, self.manifest["bytes"].get(name), digest, anew=anew)
         return path
 
     def __repr__(self) -> str:
@@ -160,7 +248,7 @@ class Corpus:
 
     @cached_property
     def lemmas(self) -> dict[str, str]:
-        """The lemma of each word that is a head, as far as the training split says."""
+        """The most frequent lemma of each head in the training split."""
         return load_lemmas(self.checked(LEMMAS)) if LEMMAS in self.manifest["sha256"] else {}
 
     def _inventory(self, kind: Literal["words", "frames"], found: Names) -> Names:
@@ -171,45 +259,44 @@ class Corpus:
 
     @property
     def fingerprint(self) -> str:
-        """Tells whether two corpora have the same documents, words and frames."""
+        """A hash of all documents, words and frames."""
         contents = json.dumps(self.manifest["sha256"], sort_keys=True)
         return hashlib.sha256(contents.encode()).hexdigest()
 
     @property
     def counts(self) -> Counts:
-        """How much there is to learn from."""
+        """The size of the training split."""
         train = self.manifest["splits"]["train"]
         return Counts(train["documents"], train["events"], self.manifest["words"])
 
     @property
     def events(self) -> int | None:
-        """How many events of each document `prepare` kept, at most (M); None if it kept all."""
+        """The number of events of each document that `prepare` kept, at most (M); None if it kept all."""
         events: int | None = self.manifest["settings"]["events"]
         return events
 
     @property
     def slots(self) -> Slots:
-        """What the slots of its events are called; the first is the head."""
-        return tuple(self.manifest.get("slots", SLOTS))
+        """The names of the slots of an event; the first is the head."""
+        return tuple(self.manifest["slots"])
 
     @property
     def columns(self) -> Columns | None:
-        """Which columns its events are from, if they are from a table or a log."""
+        """The columns that the events are from, if they are from a table or a log."""
         record = self.manifest.get("columns")
         return None if record is None else Columns.from_record(record)
 
     def longest(self, split: Split) -> int:
-        """Events of the longest document of a split, or a bound on them in an older corpus."""
-        found = self.manifest["splits"][split].get("longest", self.events)
-        return int(found or 0)
+        """Return the number of events of the longest document of a split."""
+        return int(self.manifest["splits"][split]["longest"])
 
     @property
     def lowercase(self) -> bool:
-        """Whether the words were folded to lower case."""
+        """True if the words were converted to lower case."""
         return bool(self.manifest["settings"]["lowercase"])
 
     def check_names(self, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS) -> None:
-        """Refuse a model that numbers its words or frames in another way, or has other slots."""
+        """Raise an error if a model has other words, frames or slots."""
         if self.slots != slots:
             raise UserError(
                 f"the slots of {self.folder} are {', '.join(self.slots)}; the model has {', '.join(slots)}\n"
@@ -227,11 +314,10 @@ class Corpus:
                 )
 
     def has_items(self, kind: ItemKind, split: Split) -> bool:
-        name = item_file(kind, split)
-        return name in self.manifest["sha256"] or (self.folder / name).is_file()
+        return item_file(kind, split) in self.manifest["sha256"]
 
     def items(self, kind: ItemKind, split: Split) -> Path:
-        """The file with the items of a kind, made of a split."""
+        """Return the file with the items of a kind for a split."""
         if not self.has_items(kind, split):
             raise UserError(
                 f"{self.folder} has no {kind} items for the split {split!r}\n"
@@ -240,27 +326,21 @@ class Corpus:
             )
         return self.checked(item_file(kind, split))
 
-    def has_cloze(self, split: Split) -> bool:
-        return self.has_items("cloze", split)
-
-    def cloze(self, split: Split) -> Path:
-        """The file with the cloze items of a split, for ``read_cloze``."""
-        return self.items("cloze", split)
-
     def split_files(self, name: Split) -> list[str]:
-        """The files of a split, in their order."""
+        """Return the names of the files of a split, in order."""
         further = sorted(f for f in self.manifest["sha256"] if re.fullmatch(rf"{name}-\d+\.arrow", f))
         return [split_file(name, 0), *further]
 
     def split_fingerprint(self, name: Split) -> str:
-        """Tells whether two corpora have the same split: the SHA-256 of its file, or of several."""
+        """Return a hash of the files of a split."""
         digests = [self.manifest["sha256"][file] for file in self.split_files(name)]
         return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
     def split(self, name: Split) -> Documents:
+        """Return the documents of a split."""
         if name not in SPLITS:
             raise UserError(f"no split {name!r}; there are: {', '.join(SPLITS)}")
-        documents = Documents.joined([self._read(self.checked(file)) for file in self.split_files(name)])
+        documents = Documents.concat([self._read(self.checked(file)) for file in self.split_files(name)])
         path, rows = self.folder / f"{name}.arrow", self.manifest["splits"][name]["documents"]
         if len(documents) != rows:
             found, expected = f"{len(documents):,} documents", f"{rows:,}, as manifest.json has it"
@@ -273,7 +353,19 @@ class Corpus:
         return documents
 
     def _read(self, path: Path) -> Documents:
-        documents = (_read_padded if self.manifest["format"] == 1 else _read_documents)(path, self)
+        table = read_table(path, SCHEMA)
+        tokens, frames = (_flat_numbers(table.column(key)) for key in ("tokens", "frames"))
+        words, lengths = (_list_lengths(table.column(key)) for key in ("tokens", "frames"))
+        check_range(path, "events", lengths, 1, self.events or np.iinfo(np.int32).max)
+        slots = len(self.slots)
+        if (wrong := np.flatnonzero(words != slots * lengths)).size:
+            row = wrong[0]
+            found, expected = (
+                f"{words[row]} numbers in 'tokens'",
+                f"{slots * lengths[row]}, for {lengths[row]} events",
+            )
+            raise DataError(path, int(row) + 1, found, expected, unit="document")
+        documents = Documents.of_events(table.column("id"), tokens.reshape(-1, slots), frames, lengths)
         for key, values, lowest, highest in (
             ("tokens", documents.tokens, 0, len(self.vocabulary) - 1),
             ("frames", documents.frames, -1, len(self.frames) - 1),
@@ -282,28 +374,99 @@ class Corpus:
         return documents
 
 
-def _read_documents(path: Path, corpus: Corpus) -> Documents:
-    table = read_table(path, SCHEMA)
-    tokens, frames = (numbers(table.column(key)) for key in ("tokens", "frames"))
-    words, lengths = (list_lengths(table.column(key)) for key in ("tokens", "frames"))
-    check_range(path, "events", lengths, 1, corpus.events or np.iinfo(np.int32).max)
-    slots = len(corpus.slots)
-    if (wrong := np.flatnonzero(words != slots * lengths)).size:
-        row = wrong[0]
-        expected = f"{slots * lengths[row]}, for {lengths[row]} events"
-        raise DataError(path, int(row) + 1, f"{words[row]} numbers in 'tokens'", expected, unit="document")
-    return Documents.of_events(table.column("id"), tokens.reshape(-1, slots), frames, lengths)
+def read_table(path: Path, layout: pa.Schema) -> pa.Table:
+    """Return the table of an Arrow file, which has the columns of ``layout`` and no empty cell."""
+    try:
+        with pa.memory_map(str(path)) as source:
+            table = pa.ipc.open_stream(source).read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
+        expected = "a split that `ssdvae prepare` wrote"
+        raise DataError(path, None, shorten(str(error), 200), expected, AGAIN) from error
+    for column in layout:
+        found = table.schema.get_all_field_indices(column.name)
+        if len(found) != 1:
+            raise DataError(path, None, f"{len(found)} columns {column.name!r}", "one", AGAIN)
+        if (kind := table.schema.field(found[0]).type) != column.type:
+            raise DataError(path, None, f"{kind} in {column.name!r}", str(column.type), AGAIN)
+        cells = table.column(column.name)
+        inner = cells.chunks if pa.types.is_list(cells.type) else ()
+        if cells.null_count or any(chunk.flatten().null_count for chunk in inner):
+            raise DataError(path, None, f"empty cells in {column.name!r}", "none", AGAIN)
+    return table
 
 
-def _read_padded(path: Path, corpus: Corpus) -> Documents:
-    """Format 1."""
-    events = corpus.events
-    assert events is not None  # `read_manifest` sees to it
-    table = read_table(path, padded_schema(events, len(corpus.slots)))
-    tokens, frames = (numbers(table.column(key)) for key in ("tokens", "frames"))
-    lengths = np.asarray(table.column("length").to_numpy())
-    check_range(path, "length", lengths, 1, events)
-    shape = (len(table), events)
-    return Documents.of_padded(
-        table.column("id"), tokens.reshape(*shape, len(corpus.slots)), frames.reshape(shape), lengths
-    )
+def _flat_numbers(column: pa.ChunkedArray) -> NDArray[np.int32]:
+    """Return all numbers of a column of lists, one list after another."""
+    parts = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in column.chunks]
+    return np.concatenate([np.empty(0, np.int32), *parts]) if len(parts) != 1 else np.asarray(parts[0])
+
+
+def _list_lengths(column: pa.ChunkedArray) -> NDArray[np.int32]:
+    return np.asarray(pc.list_value_length(column).to_numpy(), dtype=np.int32)
+
+
+def check_range(
+    path: Path,
+    name: str,
+    values: NDArray[Any],
+    lowest: int,
+    highest: int,
+    starts: NDArray[np.int64] | None = None,
+) -> None:
+    """Raise an error for numbers out of range; the first axis of the array is that of the documents.
+
+    With ``starts``, the first event of each document, it is that of the events.
+    """
+    if values.size and (values.min() < lowest or values.max() > highest):
+        wrong = (values < lowest) | (values > highest)
+        row = int(np.argwhere(wrong)[0][0])
+        if starts is not None:
+            row = int(np.searchsorted(starts, row, side="right")) - 1
+        found = f"{values[wrong][0]} in {name!r}"
+        raise DataError(path, row + 1, found, f"from {lowest} to {highest:,}", AGAIN, unit="document")
+
+
+# Checksums. A file that was verified is remembered with its size and times of change, in the cache of the
+# user: a corpus may be on a read-only disk.
+
+
+def cache_folder() -> Path:
+    """Return the folder for what can be computed again: $SSDVAE_CACHE, or the cache of the user."""
+    chosen = os.environ.get("SSDVAE_CACHE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "ssdvae"
+
+
+Stamp = list[int | str]
+"""Size, times of change (content, anything) in nanoseconds, and SHA-256 of a verified file."""
+
+
+def check_file(path: Path, size: int | None, digest: str, *, anew: bool = False) -> None:
+    """Raise an error if a file has another size or SHA-256; ``anew`` ignores earlier verifications."""
+    changed = "it was changed, or cut short, after it was written: make the folder again, or copy it again"
+    with translate_os_errors(path, "read"):
+        stat = path.stat()
+    if size is not None and stat.st_size != size:
+        raise DataError(path, None, f"{stat.st_size:,} bytes", f"{size:,}, as manifest.json has it", changed)
+    stamp: Stamp = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, digest]
+    name = hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32]
+    note = cache_folder() / "checked" / f"{name}.json"
+    if not anew and _read_stamp(note) == stamp:
+        return
+    if (found := sha256(path)) != digest:
+        expected = f"{digest[:12]}…, as manifest.json has it"
+        raise DataError(path, None, f"the SHA-256 {found[:12]}…", expected, changed)
+    # Without a place to write to, files are verified each time.
+    with contextlib.suppress(Exception):
+        note.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(note) as temporary:
+            temporary.write_text(json.dumps(stamp), encoding="utf-8")
+
+
+def _read_stamp(note: Path) -> object:
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        return json.loads(note.read_bytes()[:1000])
+    return None

@@ -1,33 +1,39 @@
-"""Documents of any length in numbers: the events of a split one after another, and where each document is.
+"""Documents of any length as arrays: the events of a split one after another, and where each document is.
 
-A document is a stretch of events, so that cutting it, or reading it as windows that overlap, copies nothing.
-What belongs to an event, such as whether its frame is observed, is the same in all stretches that have it.
+A document is a slice of the events, so that cutting it, or reading it in overlapping windows, copies nothing.
+What belongs to an event, such as its observed frame, is the same in every window that contains it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
-from ssdvae.data.joined import joined
+from ssdvae.data.events import Document, Event
+from ssdvae.data.vocabulary import Inventory, Vocabulary
+from ssdvae.io.errors import Malformed
+from ssdvae.io.records import LARGEST, Record, parse
+from ssdvae.training.options import ReadingOptions
 
 Number = TypeVar("Number", np.int32, np.int64, np.float32, np.float64)
 
 
 @dataclass(frozen=True)
 class Documents:
-    """Some documents; events that are in none of them are passed over."""
+    """Some documents; events that belong to none of them are ignored."""
 
     ids: pa.ChunkedArray  # N
     tokens: NDArray[np.int32]  # E S: the words in the slots of each event
     frames: NDArray[np.int32]  # E, −1 where there is none
     starts: NDArray[np.int64]  # N: the first event of each document
-    lengths: NDArray[np.int32]  # N: and how many it has, at least 1
+    lengths: NDArray[np.int32]  # N: the number of its events, at least 1
 
     @classmethod
     def of_events(
@@ -37,29 +43,16 @@ class Documents:
         frames: NDArray[np.int32],
         lengths: NDArray[np.int32],
     ) -> Self:
-        """Documents whose events stand one after another, with nothing between."""
+        """Return documents whose events stand one after another."""
         ends = np.cumsum(lengths, dtype=np.int64)
         return cls(ids, tokens, frames, ends - lengths, lengths)
 
     @classmethod
-    def of_padded(
-        cls,
-        ids: pa.ChunkedArray,
-        tokens: NDArray[np.int32],
-        frames: NDArray[np.int32],
-        lengths: NDArray[np.int32],
-    ) -> Self:
-        """Documents that are padded to as many events each: ``tokens`` N M S, ``frames`` N M."""
-        count, most = frames.shape
-        starts = most * np.arange(count, dtype=np.int64)
-        return cls(ids, tokens.reshape(count * most, tokens.shape[-1]), frames.reshape(-1), starts, lengths)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """Documents of several files, one file after another."""
+    def concat(cls, parts: Sequence[Self]) -> Self:
+        """Return the documents of several files, one file after another."""
         if len(parts) == 1:
             return parts[0]
-        tokens, frames = (joined([getattr(part, key) for part in parts]) for key in ("tokens", "frames"))
+        tokens, frames = (lazy_concat([getattr(part, key) for part in parts]) for key in ("tokens", "frames"))
         before = np.cumsum([0, *(len(part.frames) for part in parts)])
         starts = np.concatenate([part.starts + n for part, n in zip(parts, before, strict=False)])
         ids = pa.chunked_array([chunk for part in parts for chunk in part.ids.chunks], pa.string())
@@ -70,26 +63,26 @@ class Documents:
 
     @property
     def events(self) -> int:
-        """Of all documents together."""
+        """The number of events of all documents."""
         return int(self.lengths.sum(dtype=np.int64))
 
     @property
     def longest(self) -> int:
-        """Events of the longest document."""
+        """The number of events of the longest document."""
         return int(self.lengths.max(initial=0))
 
     def take(self, rows: NDArray[np.int64]) -> Self:
-        """Some of the documents, in this order."""
+        """Return some of the documents, in this order."""
         ids = self.ids.take(pa.array(rows))
         return replace(self, ids=ids, starts=self.starts[rows], lengths=self.lengths[rows])
 
     def first(self, events: int | None) -> Self:
-        """The first events of each document; None for all."""
+        """Return the first events of each document; None for all."""
         most = self.longest if events is None else events
         return replace(self, lengths=np.minimum(self.lengths, most).astype(np.int32))
 
     def windows(self, size: int, stride: int) -> Self:
-        """Each document as stretches of ``size`` events, of which one begins every ``stride`` events.
+        """Return each document as windows of ``size`` events, of which one begins every ``stride`` events.
 
         The last one ends where the document ends. A document of no more than ``size`` events is one window.
         """
@@ -106,7 +99,7 @@ class Documents:
         )
 
     def places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Where the events of some documents stand, padded to the longest: [B M], and what is no padding."""
+        """Return the indices of the events of some documents, padded to the longest [B M], and their mask."""
         lengths = self.lengths[rows]
         number = np.arange(int(lengths.max(initial=0)))
         mask = number < lengths[:, None]
@@ -116,26 +109,166 @@ class Documents:
     def gathered(
         self, values: NDArray[Number], rows: NDArray[np.int64], padding: int | float
     ) -> NDArray[Number]:
-        """What belongs to the events of some documents: [E …] → [B M …]."""
+        """Return the values of the events of some documents: [E …] → [B M …]."""
         places, mask = self.places(rows)
         found = values[places]
         found[~mask] = padding
         return found
 
     def padded(self, values: NDArray[Number], padding: int | float) -> NDArray[Number]:
-        """The same of all documents: [E …] → [N M …]."""
+        """Return the values of the events of all documents: [E …] → [N M …]."""
         return self.gathered(values, np.arange(len(self)), padding)
 
     def parts(self) -> list[slice]:
-        """Where the events of each document stand."""
+        """Return the slice of the events of each document."""
         return [slice(s, s + n) for s, n in zip(self.starts.tolist(), self.lengths.tolist(), strict=True)]
 
     def rows(self) -> NDArray[np.int64]:
-        """Which document each event belongs to, one document after another."""
+        """Return the document of each event, one document after another."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def in_order(self) -> NDArray[np.int64]:
-        """Where these events stand, one document after another: what ``rows`` speaks of."""
+        """Return the indices of the events, one document after another, aligned with ``rows``."""
         before = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
         rows = self.rows()
         return self.starts[rows] + np.arange(len(rows)) - before[rows]
+
+    def decode(self, vocabulary: Vocabulary, frames: Inventory) -> list[Document]:
+        """Return the documents in words; out-of-vocabulary words are ``<unk>``, as a model sees them."""
+
+        def event(tokens: Sequence[int], frame: int) -> Event:
+            words = [vocabulary.name(word) for word in tokens]
+            return Event.of_words(words, frames.name(frame) if frame >= 0 else None)
+
+        return [
+            Document(str(id), tuple(map(event, self.tokens[part].tolist(), self.frames[part].tolist())))
+            for id, part in zip(self.ids.to_pylist(), self.parts(), strict=True)
+        ]
+
+
+def describe_cut(documents: Documents, events: int | None) -> str | None:
+    """Return a sentence about the events that are lost if only the first ones are read; None if none are."""
+    kept, total = documents.first(events).events, documents.events
+    if kept == total:
+        return None
+    first = "the first event" if events == 1 else f"the first {events} events"
+    lost = total - kept
+    return f"{first} of each document: leaves out {lost / total:.0%} of the events ({lost:,} of {total:,})"
+
+
+def lazy_concat(parts: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Return several arrays as one that reads from disk only the rows that are used."""
+    return parts[0] if len(parts) == 1 else cast("NDArray[np.int32]", LazyConcat(parts))
+
+
+class LazyConcat(NDArrayOperatorsMixin):
+    """A concatenation of arrays. Rows and columns are copied on demand; other operations copy all of it."""
+
+    def __init__(self, parts: Sequence[NDArray[np.int32]]) -> None:
+        self.parts = list(parts)
+        self.ends = np.cumsum([len(part) for part in self.parts])
+
+    def __len__(self) -> int:
+        return int(self.ends[-1])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self), *self.parts[0].shape[1:])
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple) and key[0] in (Ellipsis, slice(None)):
+            return LazyConcat([part[key] for part in self.parts])
+        if isinstance(key, slice):
+            return self._rows(np.arange(*key.indices(len(self))))
+        if isinstance(key, np.ndarray) and key.dtype.kind == "i":
+            return self._rows(key)
+        return np.asarray(self)[key]
+
+    def _rows(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the rows of an array of indices of any shape."""
+        found = np.empty((*rows.shape, *self.shape[1:]), np.int32)
+        places = np.searchsorted(self.ends, rows, side="right")
+        for number in np.unique(places):
+            here, part = places == number, self.parts[number]
+            found[here] = part[rows[here] - (self.ends[number] - len(part))]
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.concatenate(self.parts, dtype=dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        arrays = [np.asarray(x) if isinstance(x, LazyConcat) else x for x in inputs]
+        return getattr(ufunc, method)(*arrays, **options)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(np.asarray(self))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(np.asarray(self), name)
+
+
+Length = Annotated[int, Field(ge=1, lt=LARGEST)]
+"""A number of events."""
+
+
+class ContextWindow(Record):
+    """The part of a document that a model reads at once, as in its training; all None if that is unknown."""
+
+    events: Length | None = None  # only the first ones of each document
+    window: Length | None = None  # longer documents are read in windows of this length
+    stride: Length | None = None  # events between the beginnings of two windows
+    longest: Length | None = None  # sequence in training
+
+    @classmethod
+    def of(cls, options: ReadingOptions) -> Self:
+        """Return the context window that these options ask for."""
+        return cls(events=options.events, window=options.window, stride=options.window_stride)
+
+    @classmethod
+    def from_record(cls, record: object) -> Self:
+        """Return a context window from JSON; raise ``Malformed`` if it has another shape."""
+        return parse(cls, record)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.window is None) != (self.stride is None):
+            raise Malformed(f"a window of {self.window} and a stride of {self.stride}", "both, or none")
+        if self.window is not None and self.stride is not None and self.stride > self.window:
+            raise Malformed(f"a stride of {self.stride}", f"at most {self.window}, the window")
+        return self
+
+    @property
+    def measured(self) -> int | None:
+        """The number of events of each document that evaluation reads by default; None for all."""
+        return self.events or self.window
+
+    @property
+    def sentence(self) -> str:
+        """A sentence for the model card."""
+        if self.longest is None:
+            return ""
+        first = "" if self.events is None else f"the first {self.events} events of "
+        if self.window is None:
+            pieces = f"at most {self.longest} events in one piece"
+        else:
+            pieces = f"in windows of {self.window} events, one every {self.stride}"
+        return f"It was trained on {first}documents, {pieces}."
+
+    def beyond(self, events: int) -> str | None:
+        """Return a warning for a document of this length, if the model was trained on none so long."""
+        if self.longest is None or self.window is not None or events <= self.longest:
+            return None
+        return (
+            f"a document has {events} events, and the model was trained on at most {self.longest}: "
+            "beyond them its frames lose their place\n"
+            "train ssdvae-exact, the default model, or with --window"
+        )
+
+    def parts(self, documents: Documents) -> Documents:
+        """Return the sequences to train on."""
+        cut = documents.first(self.events)
+        if self.window is None or self.stride is None:
+            return cut
+        return cut.windows(self.window, self.stride)

@@ -3,53 +3,58 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from ssdvae.config.slots import SLOTS, Slots
-from ssdvae.errors import Malformed, shorten
+from ssdvae.io.errors import Malformed, shorten
 
-__all__ = [
-    "HOLE",
-    "MISSING",
-    "SLOTS",
-    "AnyDocument",
-    "AnyEvent",
-    "Document",
-    "Event",
-    "Origin",
-    "Slots",
-    "Words",
-    "document_from_record",
-    "document_to_record",
-    "event_from_record",
-    "event_from_text",
-    "event_to_record",
-    "folded",
-    "to_document",
-    "to_event",
-]
+Slots = tuple[str, ...]
+
+SLOTS: Slots = ("verb", "subj", "obj", "mod")
+"""The default slots: who did what to whom. The first is the head, of which a frame is the class."""
+
+RESERVED = (
+    *("id", "events", "frame", "probability", "lemma", "origin"),
+    *("gold", "observed", "runner_up", "runner_up_probability", "alternatives", "attention"),
+)
+"""Keys of events in files, or in the answers of `infer`: no slot can have these names."""
+
+
+def check_slots(names: Iterable[str]) -> Slots:
+    """Return the names of slots; raise ``Malformed`` if events cannot have such slots."""
+    slots = tuple(names)
+    if not slots:
+        raise Malformed("no slots", "one at least, the head of an event")
+    for place, name in enumerate(slots):
+        if name.split() != [name] or "," in name:
+            raise Malformed(f"a slot {shorten(name)}", "a name without spaces and commas")
+        if name.lower() in RESERVED:
+            raise Malformed(f"a slot {name}", f"another name than {', '.join(RESERVED)}")
+        if name.lower() in [other.lower() for other in slots[:place]]:
+            raise Malformed(f"the slot {name} twice", "each name once, in upper or lower case")
+    return slots
+
 
 MISSING = "None"
 """The word that stands in an empty slot."""
 
 HOLE = "?"
-"""Stands where a word is wanted; as the head of an event without other words, the whole event is."""
+"""The placeholder of a missing word; as the head of an event without other words, of a missing event."""
 
 EXTRAS = frozenset({"probability", "lemma", "origin"})
-"""What else than its words and its frame may be known of an event."""
+"""The optional keys of an event beside its words and its frame."""
 
 Words = tuple[str, ...]
-"""What a model sees of an event: one word a slot."""
+"""An event as a model sees it: one word per slot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an event was read: the number of its sentence, and the characters of its verb in the document.
+    """The place of an event in a text: the number of its sentence, and the character span of its verb.
 
-    ``text`` is the sentence itself, where it was kept, and ``text_start`` its place in the document.
+    ``text`` is the sentence itself, if it was stored, and ``text_start`` its offset in the document.
     """
 
     sentence: int
@@ -62,13 +67,13 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Event:
-    """What happened: a head, such as a verb, with its arguments, and perhaps its frame.
+    """An event: a head, such as a verb, its arguments, and perhaps its frame.
 
-    What the slots are called, and how many there are, is known to whatever holds events: a corpus, a model, a
-    reader of files. An empty slot is ``None`` here and the word ``MISSING`` for the model; empty slots at the
-    end are left out, so an event is the same however many there are. ``frame`` is a name from any label set,
-    or ``None`` where it is not known, and ``probability`` how sure its annotator was. ``lemma`` and
-    ``origin`` are there for events that were extracted from text.
+    The corpus, model or reader knows the names and the number of the slots. An empty slot is ``None`` here
+    and the word ``MISSING`` for a model; empty slots at the end are left out, so that equal events are equal
+    whatever the number of slots. ``frame`` is a name from any label set, or ``None`` if it is latent, and
+    ``probability`` the confidence of its annotator. Events that were extracted from text have ``lemma`` and
+    ``origin``.
     """
 
     head: str
@@ -99,28 +104,28 @@ class Event:
 
     @classmethod
     def of_words(cls, words: Sequence[str], frame: str | None = None) -> Event:
-        """The event that a model sees as these words: the inverse of ``padded``."""
+        """Return the event of these words: the inverse of ``padded``."""
         head, *others = words
         return cls(head, *(None if word == MISSING else word for word in others), frame=frame)
 
     def changed(self, **changes: Any) -> Event:
-        """The same event but for its frame, probability, lemma or origin."""
+        """Return the event with another frame, probability, lemma or origin."""
         known = {name: getattr(self, name) for name in ("frame", "probability", "lemma", "origin")}
         return Event(self.head, *self.arguments, **{**known, **changes})
 
     def values(self, width: int) -> tuple[str | None, ...]:
-        """Head and arguments for so many slots; ``Malformed`` if there are fewer slots than it has words."""
+        """Return head and arguments for ``width`` slots; raise ``Malformed`` if it has more words."""
         if len(self.arguments) >= width:
             raise Malformed(f"{1 + len(self.arguments)} words in {shorten(str(self))}", f"{width} at most")
         return (self.head, *self.arguments, *[None] * (width - 1 - len(self.arguments)))
 
     def padded(self, width: int) -> Words:
-        """The words that a model of so many slots sees."""
+        """Return one word for each of ``width`` slots, ``MISSING`` in empty ones."""
         return tuple([word or MISSING for word in self.values(width)])
 
     @property
     def words(self) -> Words:
-        """The words without the empty slots at the end."""
+        """The words, without the empty slots at the end."""
         return (self.head, *[word or MISSING for word in self.arguments])
 
     def __str__(self) -> str:
@@ -128,7 +133,7 @@ class Event:
 
 
 def folded(words: Words) -> Words:
-    """The words in lower case, but not that for an empty slot: it is no word of the text."""
+    """Return the words in lower case, except ``MISSING``, which is no word of the text."""
     return tuple(map(_folded, words))
 
 
@@ -139,14 +144,14 @@ def _folded(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Events in the order of the text."""
+    """A sequence of events, in the order of the text or of time."""
 
     id: str
     events: tuple[Event, ...]
 
 
 def event_from_text(text: str, slots: Slots = SLOTS) -> Event:
-    """An event as a person types it: ``verb subj obj mod``, where ``-``, ``_`` and ``None`` are empty slots.
+    """Return the event of a typed text, ``verb subj obj mod``; ``-``, ``_`` and ``None`` are empty slots.
 
     Slots left out at the end are empty.
     """
@@ -158,12 +163,12 @@ def event_from_text(text: str, slots: Slots = SLOTS) -> Event:
 
 
 def event_from_record(record: object, slots: Slots = SLOTS) -> Event:
-    """An event from a mapping with a key for each slot and ``frame``; unknown keys are passed over.
+    """Return the event of a mapping with a key for each slot and ``frame``; unknown keys are ignored.
 
-    So are a probability, a lemma and an origin that ``event_to_record`` could not have written: others may
-    mean something else by these names, and no model reads them.
+    So are a probability, a lemma and an origin of another type: other programs may mean something else by
+    these names, and no model reads them.
     """
-    if not isinstance(record, dict | Mapping):  # most are dicts, and that is soon seen
+    if not isinstance(record, dict | Mapping):  # dict first, which is faster to check
         raise Malformed(shorten(record), f"an event such as {example(slots)}")
     get = record.get
     try:
@@ -189,17 +194,15 @@ def event_from_record(record: object, slots: Slots = SLOTS) -> Event:
 
 
 def example(slots: Slots) -> str:
-    """An event as JSON, to show how one is written."""
+    """Return an example of an event as JSON."""
     words = dict(zip(slots, ("met", "she"), strict=False))
     return json.dumps({**words, "frame": "…"}, ensure_ascii=False)
 
 
 @lru_cache(2**16)
 def one_word(value: object) -> str | None:
-    """A slot is one word to the model: "as of" becomes "as_of", and an empty slot is a missing one.
-
-    A million documents have few words, and what was seen before is soon found.
-    """
+    """Return the text of a slot as one word: "as of" becomes "as_of"; None if it is empty."""
+    # Cached: a million documents have few distinct words.
     if value is None:
         return None
     if not isinstance(value, str):
@@ -225,7 +228,7 @@ def _origin(record: object) -> Origin | None:
 
 
 def event_to_record(event: Event, slots: Slots = SLOTS) -> dict[str, Any]:
-    """The inverse of ``event_from_record``: the words and the frame, and whatever else is known."""
+    """Return an event as a mapping, the inverse of ``event_from_record``."""
     record: dict[str, Any] = dict(zip(slots, event.values(len(slots)), strict=True))
     record["frame"] = event.frame
     record |= {k: v for k in ("probability", "lemma") if (v := getattr(event, k)) is not None}
@@ -239,7 +242,7 @@ def event_to_record(event: Event, slots: Slots = SLOTS) -> dict[str, Any]:
 
 
 def document_from_record(record: object, slots: Slots = SLOTS) -> Document:
-    """A document from ``{"id": …, "events": [event, …]}``."""
+    """Return the document of ``{"id": …, "events": [event, …]}``."""
     if not isinstance(record, Mapping):
         raise Malformed(shorten(record), f'a document such as {{"id": "a", "events": [{example(slots)}]}}')
     if "id" not in record or not isinstance(record["id"], str | int) or isinstance(record["id"], bool):
@@ -252,11 +255,11 @@ def document_from_record(record: object, slots: Slots = SLOTS) -> Document:
 
 AnyEvent = Event | Mapping[str, Any] | str
 AnyDocument = Document | Mapping[str, Any] | Sequence[AnyEvent]
-"""What people write for an event and for a document in Python."""
+"""The ways to write an event and a document in Python."""
 
 
 def to_event(value: object, slots: Slots = SLOTS) -> Event:
-    """An event from an ``Event``, a mapping of its slots, or a text ``verb subj obj mod``."""
+    """Return the event of an ``Event``, a mapping of its slots, or a text ``verb subj obj mod``."""
     if isinstance(value, str):
         return event_from_text(value, slots)
     if isinstance(value, Event):
@@ -272,7 +275,7 @@ def to_event(value: object, slots: Slots = SLOTS) -> Event:
 
 
 def to_document(value: object, id: str, slots: Slots = SLOTS) -> Document:
-    """A document from a ``Document``, a mapping with its events, or a list of events, named ``id``."""
+    """Return the document of a ``Document``, a mapping with its events, or a list of events, named ``id``."""
     if isinstance(value, Document):
         return Document(value.id, tuple([to_event(event, slots) for event in value.events]))
     events: object = value
@@ -287,5 +290,5 @@ def to_document(value: object, id: str, slots: Slots = SLOTS) -> Document:
 
 
 def document_to_record(document: Document, slots: Slots = SLOTS) -> dict[str, Any]:
-    """The inverse of ``document_from_record``."""
+    """Return a document as a mapping, the inverse of ``document_from_record``."""
     return {"id": document.id, "events": [event_to_record(event, slots) for event in document.events]}

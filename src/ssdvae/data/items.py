@@ -1,58 +1,425 @@
-"""All that `prepare` asks about a split: the cloze, masked events, and orders."""
+"""Multiple-choice items of a corpus: inverse narrative cloze, masked event, and ordering.
+
+`prepare` makes them for the validation and the test split while the documents are read.
+
+**Inverse narrative cloze**: which events really followed the first one? The public text format has an item on
+each line, the true sequence first:
+
+    verb subj obj mod <TUP> verb subj obj mod … <DIST> verb subj obj mod <TUP> … <DIST> …
+
+The true sequence has n events, of which the first is the seed. Each distractor has n − 1 events, to be read
+after the same seed. ``_NULL_`` stands in an empty slot. An event has as many words as the corpus has slots.
+
+**Masked event**: which event stood here? **Ordering**: is this the true order, or were two events swapped?
+Each line is an item as JSON, with the events of a document, null in empty slots, and indices from 0:
+
+    {"events": [["met", "she", "him", null], …], "place": 2, "others": [["left", "it", null, "at"], …]}
+    {"events": [["met", "she", "him", null], …], "swapped": [0, 3]}
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import assert_never
+from random import Random
+from typing import Any, Self, TypeVar
 
-from ssdvae.config import PrepareSettings, Split
-from ssdvae.data.choices import ChoiceBuilder, MaskedItem, OrderItem, read_items, write_items
-from ssdvae.data.cloze import ClozeBuilder, read_cloze, write_cloze
+import numpy as np
+from numpy.typing import NDArray
+
 from ssdvae.data.corpus import ItemKind, item_file
-from ssdvae.data.events import Slots, Words
+from ssdvae.data.events import MISSING, SLOTS, Slots, Words, folded
+from ssdvae.data.options import PrepareOptions, Split
+from ssdvae.data.readers.jsonl import write_records
+from ssdvae.data.readers.text import EVENT_TAG, NULL, split_at, split_events
+from ssdvae.data.vocabulary import Vocabulary
+from ssdvae.io.errors import DataError, Malformed, UserError, shorten
+from ssdvae.io.files import BOM, AnyPath, atomic_write, open_text_for_writing, text_lines
+from ssdvae.io.records import Record, from_json, parse
+
+Script = tuple[Words, ...]
+"""The events of a document, or of a part of it."""
+
+OPTION_TAG = "<DIST>"
+
+FEWEST = 3
+"""Events of a document with a masked-event or an ordering item: fewer give too little context."""
 
 
-class ItemBuilder:
-    """Makes the items of a split while its documents go by, and holds only those that it needs."""
+def credits(scores: NDArray[np.float64], rounding: float) -> NDArray[np.float64]:
+    """Return 1 for each item if option 0 has the best score, 1/n if n options share the best score, else 0.
 
-    def __init__(self, settings: PrepareSettings) -> None:
-        self.cloze, self.choices = ClozeBuilder(settings), ChoiceBuilder(settings)
-
-    def add(self, id: str, events: Sequence[Words]) -> None:
-        """A document with its usable events."""
-        self.cloze.add(id, events)
-        self.choices.add(id, events)
-
-    def add_all(self, other: ItemBuilder) -> None:
-        """What another one has of other documents of the split."""
-        self.cloze.add_all(other.cloze)
-        self.choices.add_all(other.choices)
-
-    def write(self, folder: Path, split: Split) -> dict[ItemKind, int]:
-        """Write the items into a corpus folder, if there are any; returns how many of each kind."""
-        counts: dict[ItemKind, int] = {"cloze": 0, "masked": 0, "order": 0}
-        if cloze := self.cloze.items():
-            counts["cloze"] = write_cloze(_place(folder, "cloze", split), cloze)
-        if masked := self.choices.masked():
-            counts["masked"] = write_items(_place(folder, "masked", split), masked)
-        if orders := self.choices.orders():
-            counts["order"] = write_items(_place(folder, "order", split), orders)
-        return counts
+    Scores that differ by at most ``rounding`` are equal.
+    """
+    best = scores >= scores.max(1, keepdims=True) - rounding
+    return np.asarray(best[:, 0] / best.sum(1))
 
 
-def _place(folder: Path, kind: ItemKind, split: Split) -> Path:
-    path = folder / item_file(kind, split)
-    path.parent.mkdir(exist_ok=True)
-    return path
+# Inverse narrative cloze
+
+
+@dataclass(frozen=True, slots=True)
+class ClozeItem:
+    """A true sequence of events, and distractors: events that did not follow its first one, the seed."""
+
+    truth: Script
+    distractors: tuple[Script, ...]
+
+    def __post_init__(self) -> None:
+        if not self.distractors:
+            raise Malformed("1 option", f"at least 2, with {OPTION_TAG} between them")
+        if len(self.truth) < 2:
+            raise Malformed(f"{len(self.truth)} events in option 1", "at least 2: the seed and what follows")
+        for number, distractor in enumerate(self.distractors, start=2):
+            if len(distractor) != len(self.truth) - 1:
+                expected = f"{len(self.truth) - 1}: option 1 has {len(self.truth)}, with the seed"
+                raise Malformed(f"{len(distractor)} events in option {number}", expected)
+
+    @property
+    def seed(self) -> Words:
+        return self.truth[0]
+
+    @property
+    def options(self) -> tuple[Script, ...]:
+        """The candidates for what follows the seed, the true one first."""
+        return (self.truth[1:], *self.distractors)
+
+    def check_like(self, first: ClozeItem) -> None:
+        """Raise ``Malformed`` unless the item has as many options and events as the first one of its file."""
+        for what, mine, theirs in (
+            ("options", len(self.options), len(first.options)),
+            ("events in option 1", len(self.truth), len(first.truth)),
+        ):
+            if mine != theirs:
+                raise Malformed(f"{mine} {what}", f"{theirs}, as in the first item")
+
+
+def read_cloze(path: AnyPath, slots: Slots = SLOTS) -> list[ClozeItem]:
+    """Return the cloze items of a file, plain or .gz; blank lines are ignored."""
+    items: list[ClozeItem] = []
+    for number, text in text_lines(path):
+        if not text.strip():
+            continue
+        try:
+            item = _cloze_item(text, slots)
+            item.check_like(items[0] if items else item)
+        except Malformed as error:
+            raise DataError(path, number, error.found, error.expected) from error
+        items.append(item)
+    if not items:
+        raise DataError(path, None, "no cloze items", f"one on each line: events {OPTION_TAG} events …")
+    return items
+
+
+def _cloze_item(text: str, slots: Slots) -> ClozeItem:
+    options = split_at(text.split(), OPTION_TAG)
+    truth, *distractors = (
+        tuple(
+            tuple([MISSING if word.upper() == NULL else word for word in event])
+            for event in split_events(words, slots, f" of option {number}")
+        )
+        for number, words in enumerate(options, start=1)
+    )
+    return ClozeItem(truth, tuple(distractors))
+
+
+def write_cloze(path: AnyPath, items: Iterable[ClozeItem]) -> int:
+    """Write cloze items and return their number. If anything fails, an old file stays as it was."""
+    first, count = None, 0
+    with atomic_write(path) as temporary, open_text_for_writing(temporary) as file:
+        for count, item in enumerate(items, start=1):
+            first = first or item
+            try:
+                item.check_like(first)
+                file.write(f" {OPTION_TAG} ".join(map(_text, (item.truth, *item.distractors))) + "\n")
+            except Malformed as error:
+                raise UserError(f"cannot write item {count} to {path}: {error}") from error
+    return count
+
+
+def _text(events: Script) -> str:
+    for word in (word for event in events for word in event):
+        if not writable(word):
+            expected = f"one word, and neither {EVENT_TAG}, {OPTION_TAG} nor {NULL}"
+            raise Malformed(f"the word {shorten(word)}", expected)
+    return f" {EVENT_TAG} ".join(
+        " ".join(NULL if word == MISSING else word for word in event) for event in events
+    )
+
+
+def writable(word: str) -> bool:
+    """Tell whether a word would be read again as itself."""
+    return (
+        word.split() == [word]
+        and word.upper() not in (EVENT_TAG, OPTION_TAG, NULL)
+        and not word.startswith(BOM.decode())  # removed at the beginning of a file
+    )
+
+
+@dataclass(frozen=True)
+class ClozeTask:
+    """Cloze items as arrays. Option 0 is the true one; no model may look at the order."""
+
+    seeds: NDArray[np.int32]  # N S
+    options: NDArray[np.int32]  # N O E S
+    words: int
+    unknown_words: int
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    @classmethod
+    def of(cls, items: Sequence[ClozeItem], vocabulary: Vocabulary, lowercase: bool) -> ClozeTask:
+        """Return the items in the words of a corpus, in lower case if the corpus is."""
+
+        def ids(event: Words) -> list[int]:
+            return vocabulary.word_ids(folded(event) if lowercase else event)
+
+        seeds = np.array([ids(item.seed) for item in items], dtype=np.int32)
+        options = np.array(
+            [[[ids(event) for event in option] for option in item.options] for item in items], dtype=np.int32
+        )
+        if np.isin(options, [vocabulary.unknown, vocabulary.missing]).all():
+            raise UserError(
+                "the vocabulary knows no word of any option of the cloze items\n"
+                "they must be in the language of the corpus, in its spelling and case"
+            )
+        unknown = sum(int((ids == vocabulary.unknown).sum()) for ids in (seeds, options))
+        return cls(seeds, options, seeds.size + options.size, unknown)
+
+
+# Masked event, ordering
+
+
+class _MaskedRecord(Record, extra="ignore"):
+    events: list[list[str | None]]
+    place: int
+    others: list[list[str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedItem:
+    """A document, an index in it, and events that did not stand there."""
+
+    events: Script
+    place: int
+    others: tuple[Words, ...]
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.place < len(self.events):
+            raise Malformed(f"the place {self.place}", f"one from 0 to {len(self.events) - 1}")
+        if not self.others:
+            raise Malformed("no other events", "at least one")
+        _check_widths((*self.events, *self.others))
+
+    @property
+    def candidates(self) -> tuple[Words, ...]:
+        """The events to choose from, the true one first."""
+        return (self.events[self.place], *self.others)
+
+    @property
+    def options(self) -> tuple[Script, ...]:
+        """The documents to choose from, the true one first."""
+        before, after = self.events[: self.place], self.events[self.place + 1 :]
+        return tuple((*before, candidate, *after) for candidate in self.candidates)
+
+    @classmethod
+    def from_record(cls, record: object) -> Self:
+        found = parse(_MaskedRecord, record)
+        return cls(_script(found.events), found.place, _script(found.others))
+
+    def to_record(self) -> dict[str, Any]:
+        return {"events": _lists(self.events), "place": self.place, "others": _lists(self.others)}
+
+
+class _OrderRecord(Record, extra="ignore"):
+    events: list[list[str | None]]
+    swapped: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderItem:
+    """A document, and the indices of two different events of it."""
+
+    events: Script
+    swapped: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        first, second = self.swapped
+        if not 0 <= first < second < len(self.events):
+            raise Malformed(f"the places {first} and {second}", f"two from 0 to {len(self.events) - 1}")
+        if self.events[first] == self.events[second]:
+            raise Malformed(f"the same event at the places {first} and {second}", "two that differ")
+        _check_widths(self.events)
+
+    @property
+    def options(self) -> tuple[Script, ...]:
+        """The documents to choose from, the true one first."""
+        swapped, (first, second) = list(self.events), self.swapped
+        swapped[first], swapped[second] = swapped[second], swapped[first]
+        return self.events, tuple(swapped)
+
+    @classmethod
+    def from_record(cls, record: object) -> Self:
+        found = parse(_OrderRecord, record)
+        if len(found.swapped) != 2:
+            raise Malformed(f"{len(found.swapped)} places under 'swapped'", "2")
+        first, second = found.swapped
+        return cls(_script(found.events), (first, second))
+
+    def to_record(self) -> dict[str, Any]:
+        return {"events": _lists(self.events), "swapped": list(self.swapped)}
+
+
+def _script(events: list[list[str | None]]) -> Script:
+    return tuple(tuple(MISSING if word is None else word for word in event) for event in events)
+
+
+def _lists(events: Iterable[Words]) -> list[list[str | None]]:
+    return [[None if word == MISSING else word for word in event] for event in events]
+
+
+def _check_widths(events: Sequence[Words]) -> None:
+    widths = {len(event) for event in events}
+    if len(widths) > 1 or not min(widths, default=0):
+        found = f"events of {' and '.join(map(str, sorted(widths)))} words"
+        raise Malformed(found, "the same number in each")
+
+
+AnyItem = TypeVar("AnyItem", MaskedItem, OrderItem)
+
+
+def read_items(path: AnyPath, kind: type[AnyItem]) -> list[AnyItem]:
+    """Return the items of a file, plain or .gz; blank lines are ignored."""
+    items: list[AnyItem] = []
+    for number, text in text_lines(path):
+        if not text.strip():
+            continue
+        try:
+            items.append(kind.from_record(from_json(text)))
+        except Malformed as error:
+            raise DataError(path, number, error.found, error.expected) from error
+    if not items:
+        raise DataError(path, None, "no items", "one on each line, as JSON")
+    return items
+
+
+def write_items(path: AnyPath, items: Iterable[MaskedItem | OrderItem]) -> int:
+    """Write items and return their number."""
+    return write_records(path, (item.to_record() for item in items))
 
 
 def count_items(path: Path, kind: ItemKind, slots: Slots) -> int:
-    """How many items a file has, all of them read."""
+    """Read the items of a file and return their number."""
     if kind == "cloze":
         return len(read_cloze(path, slots))
-    if kind == "masked":
-        return len(read_items(path, MaskedItem))
-    if kind == "order":
-        return len(read_items(path, OrderItem))
-    assert_never(kind)
+    return len(read_items(path, MaskedItem)) if kind == "masked" else len(read_items(path, OrderItem))
+
+
+# Making items
+
+
+class _Sample:
+    """At most ``size`` documents: those with the largest hash of (seed, id), whatever their order."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.size, self.seed = size, seed
+        self.heap: list[tuple[int, str, Script]] = []
+
+    def add(self, id: str, events: Sequence[Words]) -> None:
+        seeded = repr((self.seed, id)).encode()
+        rank = int.from_bytes(hashlib.blake2b(seeded, digest_size=8).digest(), "big")
+        self.push((rank, id, tuple(events)))
+
+    def push(self, candidate: tuple[int, str, Script]) -> None:
+        push = heapq.heappush if len(self.heap) < self.size else heapq.heappushpop
+        push(self.heap, candidate)
+
+    def ranked(self) -> list[tuple[int, Script]]:
+        """Return the hash and the events of each document, the largest hash first."""
+        return [(rank, events) for rank, _, events in sorted(self.heap, reverse=True)]
+
+
+class ItemBuilder:
+    """Makes the items of a split while its documents are read; holds only a sample of them."""
+
+    def __init__(self, options: PrepareOptions) -> None:
+        self.options = options
+        self.scripts, self.sequences = (_Sample(options.cloze_items, options.cloze_seed) for _ in range(2))
+
+    def add(self, id: str, events: Sequence[Words]) -> None:
+        """Add a document with its usable events."""
+        script = events[: self.options.cloze_events]
+        if len(script) >= FEWEST:
+            self.scripts.add(id, script)
+        if len(script) == self.options.cloze_events and all(writable(w) for e in script for w in e):
+            self.sequences.add(id, script)
+
+    def add_all(self, other: ItemBuilder) -> None:
+        """Add the documents that another builder sampled from the same split."""
+        for mine, theirs in ((self.scripts, other.scripts), (self.sequences, other.sequences)):
+            for candidate in theirs.heap:
+                mine.push(candidate)
+
+    def cloze(self) -> list[ClozeItem]:
+        """Return cloze items: each document is a truth, and the sequels of others are its distractors.
+
+        Return none if there are too few different sequels.
+        """
+        chosen = self.sequences.ranked()
+        sequels = list(dict.fromkeys(script[1:] for _, script in chosen))
+        if len(sequels) < self.options.cloze_options:
+            return []
+        place = {sequel: at for at, sequel in enumerate(sequels)}
+        items = []
+        for rank, truth in chosen:
+            rng = Random(rank)
+            drawn = {place[truth[1:]]: None}  # a set in the order of drawing; no sequel comes twice
+            while len(drawn) < self.options.cloze_options:
+                drawn[int(rng.random() * len(sequels))] = None
+            _, *others = drawn
+            items.append(ClozeItem(truth, tuple(sequels[at] for at in others)))
+        return items
+
+    def masked(self) -> list[MaskedItem]:
+        """Return masked-event items with events of other documents; none if these are too few."""
+        chosen = self.scripts.ranked()
+        pool = list(dict.fromkeys(event for _, script in chosen for event in script))
+        count = self.options.cloze_options
+        items = []
+        for rank, script in chosen if len(pool) >= count + self.options.cloze_events else ():
+            rng = Random(rank)
+            place = int(rng.random() * len(script))
+            others: dict[Words, None] = {}  # a set in the order of drawing
+            while len(others) < count - 1:
+                if (event := pool[int(rng.random() * len(pool))]) not in script:
+                    others[event] = None
+            items.append(MaskedItem(script, place, tuple(others)))
+        return items
+
+    def orders(self) -> list[OrderItem]:
+        """Return ordering items; all pairs of different events are equally likely to be swapped."""
+        items = []
+        for rank, script in self.scripts.ranked():
+            places = range(len(script))
+            pairs = [(a, b) for a in places for b in places[a + 1 :] if script[a] != script[b]]
+            if pairs:
+                items.append(OrderItem(script, pairs[int(Random(rank).random() * len(pairs))]))
+        return items
+
+    def write(self, folder: Path, split: Split) -> dict[ItemKind, int]:
+        """Write the items into a corpus folder and return their numbers; no file for a kind without items."""
+
+        def path(kind: ItemKind) -> Path:
+            (folder / kind).mkdir(exist_ok=True)
+            return folder / item_file(kind, split)
+
+        cloze, masked, orders = self.cloze(), self.masked(), self.orders()
+        return {
+            "cloze": write_cloze(path("cloze"), cloze) if cloze else 0,
+            "masked": write_items(path("masked"), masked) if masked else 0,
+            "order": write_items(path("order"), orders) if orders else 0,
+        }

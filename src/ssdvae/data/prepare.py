@@ -1,39 +1,34 @@
-"""From documents to a corpus folder: choose events, count words and frames, write numbers."""
+"""From documents to a corpus folder: select events, count words and frames, write their ids."""
 
 from __future__ import annotations
 
-import logging
+import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ssdvae.config import SPLITS, EngineSettings, PrepareSettings, Split
-from ssdvae.data.corpus import SCHEMA, Corpus, split_file, write_manifest
-from ssdvae.data.events import Document, Event, Words, folded
+from ssdvae.data.corpus import ITEMS, SCHEMA, Corpus, split_file, write_manifest
+from ssdvae.data.events import MISSING, Document, Event, Words, folded, one_word
 from ssdvae.data.items import ItemBuilder
-from ssdvae.data.lemmas import LEMMAS, commonest_lemmas, one_word, save_lemmas
-from ssdvae.data.source import Found, Source, split_of
-from ssdvae.data.tables import as_documents
-from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.errors import UserError
-from ssdvae.files import new_folder, sha256, translate_os_errors
-from ssdvae.progress import SILENT, Progress, track
-
-__all__ = ["prepare", "split_of", "usable_events", "words_of"]
+from ssdvae.data.options import SPLITS, EngineOptions, PrepareOptions, Split
+from ssdvae.data.source import Source, SplitDocument, Work, converted_tables
+from ssdvae.data.vocabulary import LEMMAS, Inventory, Vocabulary, majority_lemmas, save_lemmas
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import new_folder, sha256, translate_os_errors
+from ssdvae.io.progress import SILENT, Progress, track
 
 ROWS = 2**17
-"""Documents of a file: what is held in memory while writing.
+"""Documents of a file, which are held in memory while it is written.
 
-A file is one record batch, whose numbers stand one after another, so that they can be read where they are."""
-
-log = logging.getLogger(__name__)
+A file is one record batch, whose numbers stand one after another, so that it can be memory-mapped."""
 
 COUNTS = [
     "read",
@@ -46,50 +41,47 @@ COUNTS = [
     "unknown_words",
     "one_event",
 ]
-"""Counts of each split that the manifest has."""
+"""The counts of each split in the manifest."""
 
-ALONE = EngineSettings(jobs=1)
-"""All in this process."""
+IN_THIS_PROCESS = EngineOptions(jobs=1)
 
 Result = TypeVar("Result")
 
 
 def usable_events(
-    document: Document, settings: PrepareSettings, frames: Inventory | None = None
+    document: Document, options: PrepareOptions, frames: Inventory | None = None
 ) -> list[Event]:
     """Return the first M events; with ``drop_unlabelled``, of those that have a frame.
 
     Unlabelled events are dropped before cutting, so that a document gets no shorter than it must.
     With ``frames``, a frame outside the inventory counts as none.
     """
-    return _usable(document, settings, frames)[: settings.events]
+    return _usable_before_cut(document, options, frames)[: options.events]
 
 
-def _usable(document: Document, settings: PrepareSettings, frames: Inventory | None) -> list[Event]:
-    """Before they are cut to the first M."""
-    if not settings.drop_unlabelled:
+def _usable_before_cut(document: Document, options: PrepareOptions, frames: Inventory | None) -> list[Event]:
+    if not options.drop_unlabelled:
         return list(document.events)
     return [e for e in document.events if e.frame is not None and (frames is None or e.frame in frames)]
 
 
-def words_of(event: Event, settings: PrepareSettings) -> Words:
-    words = event.padded(len(settings.slot_names))
-    if settings.lemmas and event.lemma is not None:
-        words = (one_word(event.lemma), *words[1:])
-    return folded(words) if settings.lowercase else words
+def words_of(event: Event, options: PrepareOptions) -> Words:
+    """Return the words of an event: one per slot, as the options ask for lemmas and lower case."""
+    words = event.padded(len(options.slot_names))
+    if options.lemmas and event.lemma is not None:
+        words = (one_word(event.lemma) or MISSING, *words[1:])
+    return folded(words) if options.lowercase else words
 
 
 class _Passes:
-    """Reads each source file as often as needed; remembers how many documents and bad lines it has."""
+    """Reads source files several times; remembers the numbers of their documents and bad lines."""
 
-    def __init__(self, source: Source, engine: EngineSettings, progress: Progress) -> None:
+    def __init__(self, source: Source, engine: EngineOptions, progress: Progress) -> None:
         self.source, self.engine, self.progress = source, engine, progress
         self.skipped: dict[str, int] = {}
-        self.documents: dict[Path, int] = {}  # how many to expect, of a file that was read before
+        self.documents: dict[Path, int] = {}  # of a file that was read before
 
-    def map_documents(
-        self, path: Path, label: str, work: Callable[[Iterable[Found]], Result]
-    ) -> Iterator[Result]:
+    def map_documents(self, path: Path, label: str, work: Work[Result]) -> Iterator[Result]:
         read = bad = 0
         parts = self.source.read(path, work, self.engine)
         for part in track(self.progress, parts, label, self.documents.get(path), lambda part: part.read):
@@ -103,43 +95,44 @@ class _Passes:
 def prepare(
     sources: Path | Mapping[Split, Path],
     out: Path,
-    settings: PrepareSettings | None = None,
+    options: PrepareOptions | None = None,
     *,
     format: str | None = None,
     skip_bad: bool = False,
-    engine: EngineSettings = ALONE,
+    engine: EngineOptions = IN_THIS_PROCESS,
     progress: Progress = SILENT,
 ) -> Corpus:
-    """Write a corpus folder from one file, split by document id, or from one file for each split;
+    """Write a corpus folder from one file, split by document id, or from one file for each split.
 
-    without one for validation, that is a share of the training file.
-
-    Vocabularies are counted on the training split only. The folder appears when it is complete, and is the
-    same whatever the ``engine`` that shares the work. What is held in memory does not grow with the
-    documents, but for the counts of the different words.
+    Without a file for validation, a share of the training file is used. Vocabularies are counted on the
+    training split only. The folder appears when it is complete, and does not depend on the ``engine``. Memory
+    does not grow with the number of documents, except for the counts of distinct words.
     """
-    settings = settings or PrepareSettings()
-    if settings.single_events:
-        settings = replace(settings, events=1, min_events=1, cloze_items=0)
+    options = options or PrepareOptions()
+    if options.single_events:
+        options = options.changed(events=1, min_events=1, cloze_items=0)
     if not isinstance(sources, Path):
         _check_splits(sources)
     if out.exists():
         raise UserError(f"{out} is already there; remove it, or choose another --out")
-    source = Source(sources, settings, format, skip_bad)
+    source = Source(sources, options, format, skip_bad)
 
     with new_folder(out) as temporary:
         hashes = {str(path): sha256(path) for path in source.paths}
-        with as_documents(source, temporary / "rows", progress) as given, translate_os_errors(out, "write"):
-            settings, passes = given.source.settings, _Passes(given.source, engine, progress)
-            frames, vocabulary, lemmas = _count(passes, settings)
+        with (
+            converted_tables(source, temporary / "rows", progress) as (documents, columns, bad_rows),
+            translate_os_errors(out, "write"),
+        ):
+            options, passes = documents.options, _Passes(documents, engine, progress)
+            frames, vocabulary, lemmas = _count(passes, options)
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
             if lemmas:
                 save_lemmas(lemmas, temporary / LEMMAS)
-            counts, builders = _write_splits(passes, temporary, settings, vocabulary, frames)
+            counts, builders = _write_splits(passes, temporary, options, vocabulary, frames)
         with translate_os_errors(out, "write"):
             if not counts["train"]["documents"]:
-                if settings.drop_unlabelled and counts["train"]["dropped_events"] and not len(frames):
+                if options.drop_unlabelled and counts["train"]["dropped_events"] and not len(frames):
                     raise UserError(
                         "no event of the training split has a frame: prepare without --drop-unlabelled"
                     )
@@ -150,13 +143,13 @@ def prepare(
             write_manifest(
                 temporary,
                 sources=hashes,
-                settings=settings,
+                options=options,
                 words=len(vocabulary),
                 frames=len(frames),
                 splits=counts,
                 items=items,
-                skipped={**passes.skipped, **given.skipped},
-                columns=given.columns,
+                skipped={**passes.skipped, **bad_rows},
+                columns=columns,
             )
     return Corpus(out)
 
@@ -173,21 +166,23 @@ def _check_splits(sources: Mapping[Split, Path]) -> None:
 
 @dataclass(frozen=True)
 class _Counted:
-    """Frames and words of some documents, and the lemmas of heads."""
+    """Counts of the frames and words of some documents, and of the lemmas of heads."""
 
     frames: Counter[str] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
     lemmas: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, found: Iterable[Found], settings: PrepareSettings, frames: Inventory | None) -> Self:
+    def of(
+        cls, documents: Iterable[SplitDocument], options: PrepareOptions, frames: Inventory | None
+    ) -> Self:
         counted = cls()
-        for split, document in found:
-            events = usable_events(document, settings, frames) if split == "train" else ()
-            if len(events) >= settings.min_events:
+        for split, document in documents:
+            events = usable_events(document, options, frames) if split == "train" else ()
+            if len(events) >= options.min_events:
                 counted.frames.update([event.frame for event in events if event.frame is not None])
-                counted.words.update(_words(events, settings))
-                counted.lemmas.update(_lemmas(events, settings))
+                counted.words.update(_words(events, options))
+                counted.lemmas.update(_lemmas(events, options))
         return counted
 
     def add(self, other: _Counted) -> None:
@@ -196,60 +191,60 @@ class _Counted:
         self.lemmas.update(other.lemmas)
 
 
-def _count(passes: _Passes, settings: PrepareSettings) -> tuple[Inventory, Vocabulary, dict[str, str]]:
+def _count(passes: _Passes, options: PrepareOptions) -> tuple[Inventory, Vocabulary, dict[str, str]]:
     path = passes.source.path("train")
     total = _Counted()
-    for part in passes.map_documents(path, "counting", partial(_Counted.of, settings=settings, frames=None)):
+    for part in passes.map_documents(path, "counting", partial(_Counted.of, options=options, frames=None)):
         total.add(part)
-    frames = Inventory.most_frequent(total.frames, settings.frames)
-    if len(total.frames) > len(frames) and settings.drop_unlabelled:
+    frames = Inventory.most_frequent(total.frames, options.frames)
+    if len(total.frames) > len(frames) and options.drop_unlabelled:
         # Events of the other frames are dropped, so that later ones may take their places.
         total = _Counted()
-        work = partial(_Counted.of, settings=settings, frames=frames)
+        work = partial(_Counted.of, options=options, frames=frames)
         for part in passes.map_documents(path, "counting words", work):
             total.add(part)
     # All words that are not kept count for the unknown one.
-    kept = Vocabulary.from_counts(total.words, settings.vocabulary)
+    kept = Vocabulary.most_frequent(total.words, options.vocabulary)
     counts = list(kept.counts)
     counts[kept.unknown] += total.words.total() - sum(counts)
-    return frames, Vocabulary(kept.names, counts), commonest_lemmas(total.lemmas, kept)
+    return frames, Vocabulary(kept.names, counts), majority_lemmas(total.lemmas, kept)
 
 
-def _words(events: Iterable[Event], settings: PrepareSettings) -> list[str]:
-    return list(chain.from_iterable(words_of(event, settings) for event in events))
+def _words(events: Iterable[Event], options: PrepareOptions) -> list[str]:
+    return list(chain.from_iterable(words_of(event, options) for event in events))
 
 
-def _lemmas(events: Iterable[Event], settings: PrepareSettings) -> list[tuple[str, str]]:
-    """Heads and their lemmas, where these are known."""
-    return [(words_of(event, settings)[0], event.lemma) for event in events if event.lemma is not None]
+def _lemmas(events: Iterable[Event], options: PrepareOptions) -> list[tuple[str, str]]:
+    """Return pairs of heads and their lemmas, where these are known."""
+    return [(words_of(event, options)[0], event.lemma) for event in events if event.lemma is not None]
 
 
 class _EncodedSplit:
-    """Some documents of one split in numbers, and their counts."""
+    """The ids of the words and frames of some documents of one split, and their counts."""
 
-    def __init__(self, split: Split, settings: PrepareSettings) -> None:
-        self.settings = settings
+    def __init__(self, split: Split, options: PrepareOptions) -> None:
+        self.options = options
         self.ids: list[str] = []
         self.ends: list[int] = [0]  # of each document, in events
         self.tokens: list[int] = []
         self.frames: list[int] = []
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
-        self.items = None if split == "train" else ItemBuilder(settings)
+        self.items = None if split == "train" else ItemBuilder(options)
 
     def add(self, document: Document, vocabulary: Vocabulary, frames: Inventory) -> None:
-        counts, settings = self.counts, self.settings
+        counts, options = self.counts, self.options
         counts["read"] += 1
-        usable = _usable(document, settings, frames)
-        events = usable[: settings.events]
-        if settings.drop_unlabelled:
+        usable = _usable_before_cut(document, options, frames)
+        events = usable[: options.events]
+        if options.drop_unlabelled:
             counts["dropped_events"] += sum(event.frame not in frames for event in document.events)
-        if len(events) < settings.min_events:
+        if len(events) < options.min_events:
             counts["too_short"] += 1
             return
         if self.items is not None:
-            sequence = usable[: settings.cloze_events]
-            self.items.add(document.id, [words_of(event, settings) for event in sequence])
-        words = vocabulary.word_ids(_words(events, settings))
+            sequence = usable[: options.cloze_events]
+            self.items.add(document.id, [words_of(event, options) for event in sequence])
+        words = vocabulary.word_ids(_words(events, options))
         known = [frames.id(event.frame) for event in events]
         self.ids.append(document.id)
         self.ends.append(self.ends[-1] + len(events))
@@ -263,34 +258,38 @@ class _EncodedSplit:
         counts["unknown_words"] += words.count(vocabulary.unknown)
 
     def rows(self) -> pa.RecordBatch:
-        def lists(numbers: list[int], each: int) -> pa.ListArray:
-            ends = pa.array([each * end for end in self.ends], pa.int32())
-            return pa.ListArray.from_arrays(ends, pa.array(numbers, pa.int32()))
+        return _record_batch(
+            self.ids, np.array(self.ends), self.tokens, self.frames, len(self.options.slot_names)
+        )
 
-        columns = [
-            pa.array(self.ids, pa.string()),
-            lists(self.tokens, len(self.settings.slot_names)),
-            lists(self.frames, 1),
-        ]
-        return pa.record_batch(columns, schema=SCHEMA)
+
+def _record_batch(ids: Any, ends: Any, tokens: Any, frames: Any, slots: int) -> pa.RecordBatch:
+    """Return rows of ``SCHEMA``. ``ends`` are the ends of the documents in events, from 0."""
+
+    def lists(numbers: Any, each: int) -> pa.ListArray:
+        return pa.ListArray.from_arrays(pa.array(each * ends, pa.int32()), pa.array(numbers, pa.int32()))
+
+    return pa.record_batch(
+        [pa.array(ids, pa.string()), lists(tokens, slots), lists(frames, 1)], schema=SCHEMA
+    )
 
 
 Encoded = tuple[pa.RecordBatch, "Counter[str]", ItemBuilder | None]
 
 
 def _encode_documents(
-    found: Iterable[Found], settings: PrepareSettings, vocabulary: Vocabulary, frames: Inventory
+    documents: Iterable[SplitDocument], options: PrepareOptions, vocabulary: Vocabulary, frames: Inventory
 ) -> dict[Split, Encoded]:
-    numbers: dict[Split, _EncodedSplit] = {}
-    for split, document in found:
-        if split not in numbers:
-            numbers[split] = _EncodedSplit(split, settings)
-        numbers[split].add(document, vocabulary, frames)
-    return {split: (some.rows(), some.counts, some.items) for split, some in numbers.items()}
+    encoded: dict[Split, _EncodedSplit] = {}
+    for split, document in documents:
+        if split not in encoded:
+            encoded[split] = _EncodedSplit(split, options)
+        encoded[split].add(document, vocabulary, frames)
+    return {split: (part.rows(), part.counts, part.items) for split, part in encoded.items()}
 
 
 class _SplitFiles:
-    """The Arrow streams of a split, of the same size however the documents come."""
+    """The Arrow streams of a split, with the same number of documents however these arrive."""
 
     def __init__(self, folder: Path, split: Split) -> None:
         self.folder, self.split, self.files = folder, split, 0
@@ -308,23 +307,23 @@ class _SplitFiles:
         rows, self.waiting = self.waiting.slice(0, ROWS), self.waiting.slice(ROWS)
         path = self.folder / split_file(self.split, self.files)
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, SCHEMA) as writer:
-            # Copied, not cut out: the same documents give the same bytes, whatever they were cut from.
+            # Copied, not sliced: the same documents give the same bytes, whatever they were sliced from.
             writer.write_table(rows.take(pa.array(range(len(rows)), pa.int64())).combine_chunks())
         self.files += 1
 
     def finish(self) -> None:
-        """The rest; of a split without documents, a file that says so."""
+        """Write the rest; a split without documents gets a file without rows."""
         if len(self.waiting) or not self.files:
             self._write_file()
 
 
 def _write_splits(
-    passes: _Passes, folder: Path, settings: PrepareSettings, vocabulary: Vocabulary, frames: Inventory
+    passes: _Passes, folder: Path, options: PrepareOptions, vocabulary: Vocabulary, frames: Inventory
 ) -> tuple[dict[Split, dict[str, int]], dict[Split, ItemBuilder]]:
-    """All documents, each file read once; returns the counts and what may be asked of each split."""
+    """Write all documents, reading each file once; return the counts and the item builder of each split."""
     counts: dict[Split, Counter[str]] = {split: Counter(dict.fromkeys(COUNTS, 0)) for split in SPLITS}
-    builders: dict[Split, ItemBuilder] = {s: ItemBuilder(settings) for s in SPLITS if s != "train"}
-    work = partial(_encode_documents, settings=settings, vocabulary=vocabulary, frames=frames)
+    builders: dict[Split, ItemBuilder] = {s: ItemBuilder(options) for s in SPLITS if s != "train"}
+    work = partial(_encode_documents, options=options, vocabulary=vocabulary, frames=frames)
     files = {split: _SplitFiles(folder, split) for split in SPLITS}
     for path in dict.fromkeys(passes.source.path(split) for split in SPLITS):
         for part in passes.map_documents(path, "writing", work):
@@ -337,3 +336,53 @@ def _write_splits(
         file.finish()
     found = {split: {**counts[split], "longest": files[split].longest} for split in SPLITS}
     return found, builders
+
+
+def single_events(corpus: Corpus, out: Path) -> Corpus:
+    """Write a corpus in which every event of another one is a document by itself (M = 1).
+
+    In contrast to ``prepare --single-events``, words, frames and splits stay those of the corpus, so that
+    results can be compared. A folder that was made from the same corpus before is kept.
+    """
+    if out.exists():
+        made = Corpus(out)
+        if [source["sha256"] for source in made.manifest["sources"]] != [corpus.fingerprint]:
+            raise UserError(f"{out} was made from another corpus than {corpus.folder}\nchoose another folder")
+        return made
+    with new_folder(out) as temporary, translate_os_errors(out, "write"):
+        for name in ("vocab.json", "frames.json", LEMMAS):
+            if (corpus.folder / name).is_file():
+                shutil.copyfile(corpus.folder / name, temporary / name)
+        counts = {split: _write_single_events(corpus, split, temporary) for split in SPLITS}
+        options = PrepareOptions.of(corpus.manifest["settings"])
+        write_manifest(
+            temporary,
+            sources={str(corpus.folder): corpus.fingerprint},
+            options=options.changed(single_events=True, events=1, min_events=1, cloze_items=0),
+            words=corpus.manifest["words"],
+            frames=corpus.manifest["frames"],
+            splits=counts,
+            items={split: dict.fromkeys(ITEMS, 0) for split in ("valid", "test")},
+            skipped={},
+            columns=corpus.columns,
+        )
+    return Corpus(out)
+
+
+def _write_single_events(corpus: Corpus, split: Split, folder: Path) -> dict[str, int]:
+    counts = corpus.manifest["splits"][split]
+    with (
+        pa.OSFile(str(folder / split_file(split, 0)), "wb") as file,
+        pa.ipc.new_stream(file, SCHEMA) as writer,
+    ):
+        if counts["documents"]:
+            documents = corpus.split(split)
+            ids = [
+                f"{id}#{number}"
+                for id, length in zip(documents.ids.to_pylist(), documents.lengths.tolist(), strict=True)
+                for number in range(1, length + 1)
+            ]
+            places, ends = documents.in_order(), np.arange(len(ids) + 1, dtype=np.int32)
+            tokens, frames = documents.tokens[places].reshape(-1), documents.frames[places]
+            writer.write_batch(_record_batch(ids, ends, tokens, frames, len(corpus.slots)))
+    return {**counts, "documents": counts["events"], "too_short": 0, "longest": min(1, counts["events"])}

@@ -1,8 +1,8 @@
 """Folders of shards: part-00000.jsonl.gz, part-00001.jsonl.gz, …, or the same in Parquet.
 
-A shard is there or not: it is written under another name and then renamed. While a folder is being made,
-``.unfinished`` in it says by which command, and has a note for each shard that is done. So any process on any
-machine that sees the folder can make a shard, and the same command goes on with those that are missing.
+A shard is written under another name and then renamed. While a folder is being made, its subfolder
+``.unfinished`` records the command, and has a note for each shard that is done. So any process on any machine
+that sees the folder can make a shard, and a command that was stopped is resumed with the missing ones.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
-from ssdvae.errors import UserError
-from ssdvae.files import atomic_write, open_text_for_writing, translate_os_errors
-from ssdvae.locks import held
-from ssdvae.records import from_json
-from ssdvae.shapes import check_shape
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import atomic_write, open_text_for_writing, translate_os_errors
+from ssdvae.io.locks import lock_path
+from ssdvae.io.records import Count, Record, from_json, parse
 
 UNFINISHED = ".unfinished"
 
 SHARD = re.compile(r"part-\d+.*\.((jsonl|ndjson|csv|tsv)(\.gz)?|parquet)", re.IGNORECASE)
-"""The names of shards, ours and those of other tools."""
+"""The names of shards, also of other tools."""
 
 
 def shard_name(number: int, ending: str) -> str:
@@ -32,12 +31,12 @@ def shard_name(number: int, ending: str) -> str:
 
 
 def is_file_name(out: Path) -> bool:
-    """Whether output goes into one file; any other name is that of a folder of shards."""
+    """Tell whether output goes into one file; any other name is that of a folder of shards."""
     return out.name.endswith((".jsonl", ".jsonl.gz"))
 
 
 def list_shards(folder: Path) -> list[Path]:
-    """The shards of a folder, in their order; none where it is not a folder, or one of other files."""
+    """Return the shards of a folder, in order; none if it is not a folder, or has none."""
     if not folder.is_dir():
         return []
     if (folder / UNFINISHED).exists():
@@ -49,30 +48,29 @@ def list_shards(folder: Path) -> list[Path]:
         return sorted(path for path in folder.iterdir() if SHARD.fullmatch(path.name))
 
 
-class Note(TypedDict):
-    """What is known of a shard that is done."""
+class Note(Record, extra="ignore"):
+    """The counts and errors of a shard that is done."""
 
-    read: int
-    counts: dict[str, int]
+    read: Count
+    counts: dict[str, Count]
     errors: list[str]
-    bytes: int
+    bytes: Count
 
 
 def read_note(shard: Path) -> Note | None:
-    """The note of a shard, if that is done and still as it was left."""
+    """Return the note of a shard, if it is done and has not changed."""
     with contextlib.suppress(OSError, ValueError):
-        note: Note = from_json(_note(shard).read_bytes())
-        check_shape(note, Note)
-        if shard.stat().st_size == note["bytes"]:
+        note = parse(Note, from_json(_note(shard).read_bytes()))
+        if shard.stat().st_size == note.bytes:
             return note
     return None
 
 
 def write_note(shard: Path, read: int, counts: Mapping[str, int], errors: Iterable[str]) -> None:
-    """Say that a shard, which is in its place, is done."""
+    """Record that a shard, which is in its place, is done."""
     note = Note(read=read, counts=dict(counts), errors=list(errors), bytes=shard.stat().st_size)
     with atomic_write(_note(shard)) as path:
-        path.write_text(json.dumps(note), encoding="utf-8")
+        path.write_text(json.dumps(note.model_dump()), encoding="utf-8")
 
 
 def _note(shard: Path) -> Path:
@@ -81,9 +79,9 @@ def _note(shard: Path) -> Path:
 
 @contextlib.contextmanager
 def unfinished(folder: Path, header: Mapping[str, Any]) -> Iterator[None]:
-    """A folder of shards while it is being made; it is finished if all goes well.
+    """Hold a folder of shards while it is made; mark it as finished if no error is raised.
 
-    ``header`` says of what and how: only the same work is gone on with.
+    ``header`` describes the work: only the same work is resumed.
     """
     notes = folder / UNFINISHED
     with contextlib.ExitStack() as stack:
@@ -92,13 +90,13 @@ def unfinished(folder: Path, header: Mapping[str, Any]) -> Iterator[None]:
                 raise UserError(f"{folder} is already there; remove it, or choose another --out")
             notes.mkdir(parents=True, exist_ok=True)
             busy = f"another process is writing {folder}\nwait for it, or choose another --out"
-            stack.enter_context(held(notes / "lock", busy))
+            stack.enter_context(lock_path(notes / "lock", busy))
             _same_work(folder, notes / "work.json", header)
         try:
             yield
         except BaseException:
             if not any(SHARD.fullmatch(path.name) for path in folder.iterdir()):
-                stack.callback(_remove, folder)  # nothing was done, so nothing is left behind
+                stack.callback(_remove, folder)  # nothing was done: leave nothing behind
             raise
     with translate_os_errors(folder, "write"):
         done = folder / f"{UNFINISHED}.done"
@@ -125,7 +123,7 @@ def _same_work(folder: Path, path: Path, header: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def open_shard(path: Path) -> Iterator[list[str] | _Lines]:
-    """Where the records of a shard go, as lines of JSON, whatever its format is."""
+    """Yield a list to extend with the records of a shard, as lines of JSON, whatever its format."""
     if path.suffix.lower() == ".parquet":
         lines: list[str] = []
         yield lines
@@ -136,7 +134,7 @@ def open_shard(path: Path) -> Iterator[list[str] | _Lines]:
 
 
 class _Lines:
-    """A file of text to which lines are added."""
+    """A text file with the ``extend`` of a list of lines."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -146,18 +144,18 @@ class _Lines:
 
 
 def write_parquet(path: Path, lines: Iterable[str]) -> None:
-    """Records of JSON as a table: a row each, and what is nested stays nested."""
+    """Write records of JSON as a table, a row each; nested values stay nested."""
     import pyarrow as pa
     from pyarrow import parquet
 
     table = pa.Table.from_pylist([json.loads(line) for line in lines])
-    # A column that has nothing in this shard may have words in another.
+    # A column without values in this shard may have some in another.
     layout = pa.schema([pa.field(f.name, _filled(f.type)) for f in table.schema])
     parquet.write_table(table.cast(layout), path, compression="zstd")
 
 
 def _filled(kind: Any) -> Any:
-    """A type without "nothing" in it, which not every program reads."""
+    """Return a type without the null type, which not every program reads."""
     import pyarrow as pa
 
     if pa.types.is_null(kind):

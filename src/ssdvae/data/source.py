@@ -1,21 +1,26 @@
-"""The documents of each split, from one file or several, read by as many processes as one likes."""
+"""The documents of each split, from one file or several, read by any number of processes."""
 
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from ssdvae.config import SPLITS, EngineSettings, PrepareSettings, Split
+from ssdvae.data.columns import Columns
 from ssdvae.data.events import Document
-from ssdvae.data.readers import Skipped, guess_format, read_documents
-from ssdvae.data.readers.jsonl import parse_lines
+from ssdvae.data.options import SPLITS, EngineOptions, PrepareOptions, Split
+from ssdvae.data.readers import Skipped, find_columns, guess_format, read_documents, table_format
+from ssdvae.data.readers.jsonl import parse_lines, write_jsonl
+from ssdvae.data.readers.tables import sort_rows
 from ssdvae.data.shards import list_shards
-from ssdvae.files import byte_lines, stop_at_first_error
-from ssdvae.pool import chunked, map_in_processes
+from ssdvae.engine.pool import chunked, map_in_processes
+from ssdvae.io.files import byte_lines, stop_at_first_error
+from ssdvae.io.progress import Progress, track
 
 BYTES = 2**22
 """JSON lines that a process takes at once: they take about as long as a process takes to start."""
@@ -25,43 +30,37 @@ DOCUMENTS = 4096
 
 Result = TypeVar("Result")
 
-Found = tuple[Split, Document]
-"""A document, and the split it is in."""
+SplitDocument = tuple[Split, Document]
+"""A document and its split."""
+
+Work = Callable[[Iterable[SplitDocument]], Result]
 
 
 @dataclass(frozen=True)
 class Part(Generic[Result]):
-    """The result of some documents of a file, and how many there were."""
+    """The result of some documents of a file, and the numbers of good and bad ones."""
 
     read: int
     bad: int
     result: Result
 
 
-def split_of(id: str, settings: PrepareSettings) -> Split:
-    """The split of a document: by its name alone, so that it stays there when the file grows."""
+def split_of(id: str, options: PrepareOptions) -> Split:
+    """Return the split of a document: by its id alone, so that it stays there when the file grows."""
     draw = int.from_bytes(hashlib.blake2b(id.encode(), digest_size=8).digest(), "big") / 2**64
-    if draw < settings.valid_share:
+    if draw < options.valid_share:
         return "valid"
-    return "test" if draw < settings.valid_share + settings.test_share else "train"
+    return "test" if draw < options.valid_share + options.test_share else "train"
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file to be split, or one for each split; read again for each thing that is counted or written.
-
-    A folder of shards may stand for a file.
-    """
+    """One file to be split, or one for each split. A folder of shards may stand for a file."""
 
     sources: Path | Mapping[Split, Path]
-    settings: PrepareSettings
+    options: PrepareOptions
     format: str | None
     skip_bad: bool
-
-    @property
-    def paths(self) -> list[Path]:
-        """Every file that is read; of a folder, its shards."""
-        return [file for path in self.given for file in list_shards(path) or [path]]
 
     @property
     def given(self) -> list[Path]:
@@ -69,89 +68,137 @@ class Source:
         named = [self.sources] if isinstance(self.sources, Path) else self.sources.values()
         return list(dict.fromkeys(named))
 
+    @property
+    def paths(self) -> list[Path]:
+        """Every file that is read; of a folder, its shards."""
+        return [file for path in self.given for file in list_shards(path) or [path]]
+
     def path(self, split: Split) -> Path:
-        """The file of a split; without one of its own, validation is a share of the training file."""
+        """Return the file of a split; without its own, validation is a share of the training file."""
         if isinstance(self.sources, Path):
             return self.sources
         return self.sources.get(split) or self.sources["train"]
 
     @cached_property
-    def without_test(self) -> PrepareSettings:
-        return replace(self.settings, test_share=0.0)
+    def _without_test(self) -> PrepareOptions:
+        return self.options.changed(test_share=0.0)
 
     def splits(self, path: Path, id: str) -> list[Split]:
-        """Those that a document of that file is in: one, unless a file was named for two."""
+        """Return the splits of a document of a file: one, unless the file was named for two."""
         if isinstance(self.sources, Path):
-            return [split_of(id, self.settings)]
+            return [split_of(id, self.options)]
         named = [split for split in SPLITS if self.path(split) == path]
         if "valid" in self.sources:
             return named
-        drawn = split_of(id, self.without_test)
+        drawn = split_of(id, self._without_test)
         return [split for split in named if split in (drawn, "test")]
 
-    def read(
-        self, path: Path, work: Callable[[Iterable[Found]], Result], engine: EngineSettings
-    ) -> Iterator[Part[Result]]:
-        """Apply ``work`` to the documents of a file, a chunk at a time; results come in the file's order.
+    def read(self, path: Path, work: Work[Result], engine: EngineOptions) -> Iterator[Part[Result]]:
+        """Apply ``work`` to the documents of a file, a chunk at a time; yield results in the file's order.
 
         Shards and JSON lines are parsed by the process that does the work. Other files are read and worked on
-        here: handing their documents to another process would take as long as the work itself.
+        here: sending their documents to another process would take as long as the work itself.
         """
         if shards := list_shards(path):
-            yield from map_in_processes(shards, partial(_shard, source=self, path=path, work=work), engine)
+            yield from map_in_processes(shards, partial(_read_shard, self, path, work), engine)
             return
         if (self.format or guess_format(path)) == "jsonl":
             lines = chunked(byte_lines(path), BYTES, lambda line: len(line[1]))
-            yield from map_in_processes(lines, partial(_parsed, source=self, path=path, work=work), engine)
+            yield from map_in_processes(lines, partial(_read_lines, self, path, work), engine)
             return
         skipped = Skipped()
         documents = read_documents(
-            path, self.format, skipped if self.skip_bad else None, self.settings.slot_names
+            path, self.format, skipped if self.skip_bad else None, self.options.slot_names
         )
         for chunk in chunked(documents, DOCUMENTS):
-            yield _part(chunk, skipped, self, path, work)
+            yield self._part(path, work, chunk, skipped)
             skipped.count = 0
-        yield _part([], skipped, self, path, work)  # what was bad after the last document
+        yield self._part(path, work, [], skipped)  # what was bad after the last document
+
+    def _part(
+        self, path: Path, work: Work[Result], documents: Iterable[Document], skipped: Skipped
+    ) -> Part[Result]:
+        read = 0
+
+        def split_documents() -> Iterator[SplitDocument]:
+            nonlocal read
+            for document in documents:
+                read += 1
+                for split in self.splits(path, document.id):
+                    if not self.options.single_events:
+                        yield split, document
+                        continue
+                    for number, event in enumerate(document.events, start=1):
+                        yield split, Document(f"{document.id}#{number}", (event,))
+
+        result = work(split_documents())
+        return Part(read, skipped.count, result)
 
 
-def _shard(
-    shard: Path, source: Source, path: Path, work: Callable[[Iterable[Found]], Result]
-) -> Part[Result]:
+def _read_shard(source: Source, path: Path, work: Work[Result], shard: Path) -> Part[Result]:
     skipped = Skipped()
     skip_bad = skipped if source.skip_bad else None
-    documents = read_documents(shard, source.format, skip_bad, source.settings.slot_names)
-    return _part(documents, skipped, source, path, work)
+    documents = read_documents(shard, source.format, skip_bad, source.options.slot_names)
+    return source._part(path, work, documents, skipped)
 
 
-def _parsed(
-    lines: list[tuple[int, bytes]], source: Source, path: Path, work: Callable[[Iterable[Found]], Result]
+def _read_lines(
+    source: Source, path: Path, work: Work[Result], lines: list[tuple[int, bytes]]
 ) -> Part[Result]:
     skipped = Skipped()
-    documents = parse_lines(
-        path, lines, skipped if source.skip_bad else stop_at_first_error, source.settings.slot_names
-    )
-    return _part(documents, skipped, source, path, work)
+    report = skipped if source.skip_bad else stop_at_first_error
+    return source._part(path, work, parse_lines(path, lines, report, source.options.slot_names), skipped)
 
 
-def _part(
-    documents: Iterable[Document],
-    skipped: Skipped,
-    source: Source,
-    path: Path,
-    work: Callable[[Iterable[Found]], Result],
-) -> Part[Result]:
-    read = 0
+@contextmanager
+def converted_tables(
+    source: Source, folder: Path, progress: Progress
+) -> Iterator[tuple[Source, Columns | None, dict[str, int]]]:
+    """Yield the source if it has documents; if it is a table, write its documents to temporary JSON lines.
 
-    def found() -> Iterator[Found]:
-        nonlocal read
-        for document in documents:
-            read += 1
-            for split in source.splits(path, document.id):
-                if not source.settings.single_events:
-                    yield split, document
-                    continue
-                for number, event in enumerate(document.events, start=1):
-                    yield split, Document(f"{document.id}#{number}", (event,))
+    Yields the columns of a table with it, and the number of rows that were skipped in each file. The bins of
+    numbers are those of the training split, whose file is read first.
+    """
+    train = source.path("train")
+    columns = find_columns(source.options, train, source.format)
+    if columns is None:
+        yield source, None, {}
+        return
+    options = source.options.changed(slots=",".join(columns.slots))
+    folder.mkdir()
+    try:
+        files: dict[Path, Path] = {}
+        skipped = {}
+        for path in dict.fromkeys([train, *source.given]):
+            bad = Skipped()
+            files[path] = folder / f"{len(files)}.jsonl"
+            columns = _convert(source, path, columns, files[path], bad, progress)
+            skipped[str(path)] = bad.count
+        sources = source.sources
+        written = (
+            files[sources] if isinstance(sources, Path) else {split: files[p] for split, p in sources.items()}
+        )
+        yield Source(written, options, "jsonl", False), columns, skipped if source.skip_bad else {}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
-    result = work(found())
-    return Part(read, skipped.count, result)
+
+def _convert(
+    source: Source, path: Path, columns: Columns, out: Path, bad: Skipped, progress: Progress
+) -> Columns:
+    """Write the documents of a table; return the columns with the edges of their bins."""
+    bins = source.options.bins
+    with sort_rows(
+        path,
+        table_format(path, source.format),
+        columns,
+        bad if source.skip_bad else stop_at_first_error,
+        binned=frozenset(bins),
+        in_training=lambda case: "train" in source.splits(path, case),
+        folder=out.parent,
+        progress=progress,
+    ) as rows:
+        if not columns.bins:
+            columns = replace(columns, bins=rows.edges(bins))
+        write_jsonl(out, track(progress, rows.documents(columns), "sorting"), columns.slots)
+    return columns

@@ -1,8 +1,8 @@
-"""Documents through many processes into a file or a folder of shards, in their order.
+"""Resumable streams: documents through many processes into a file or a folder of shards, in order.
 
-Nothing is lost when it is stopped: the same command, given again, goes on from there and ends with what one
-undisturbed run gives. While a file is being written, ``.out.jsonl.part`` has the documents that are done and
-``.out.jsonl.journal`` says how far that is; a folder has the shards that are done (`shards`).
+A command that was stopped is resumed when it is given again, and ends with the same output. While a file is
+written, ``.out.jsonl.part`` has the documents that are done and ``.out.jsonl.journal`` their number; a folder
+has the shards that are done (`shards`).
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TypedDict
+from typing import IO, Any
 
 from ssdvae import __version__
-from ssdvae.config import EngineSettings, StreamSettings
 from ssdvae.data.columns import Columns
 from ssdvae.data.events import SLOTS, Document, Slots, document_to_record
+from ssdvae.data.options import EngineOptions, StreamOptions
 from ssdvae.data.readers import Skipped, guess_format, read_documents
 from ssdvae.data.readers.jsonl import filled_lines, parse_line
-from ssdvae.data.readers.official import frame_file
 from ssdvae.data.readers.rows import has_rows
+from ssdvae.data.readers.text import frame_file
 from ssdvae.data.shards import (
     is_file_name,
     list_shards,
@@ -36,56 +36,62 @@ from ssdvae.data.shards import (
     unfinished,
     write_note,
 )
-from ssdvae.errors import DataError, UserError
-from ssdvae.files import Report, atomic_write, open_text_for_writing, stop_at_first_error, translate_os_errors
-from ssdvae.locks import lock
-from ssdvae.pool import chunked, map_in_processes
-from ssdvae.progress import Progress, track
-from ssdvae.records import from_json
-from ssdvae.shapes import check_shape
+from ssdvae.engine.pool import chunked, map_in_processes
+from ssdvae.io.errors import DataError, UserError
+from ssdvae.io.files import (
+    Report,
+    atomic_write,
+    open_text_for_writing,
+    stop_at_first_error,
+    translate_os_errors,
+)
+from ssdvae.io.locks import lock_file
+from ssdvae.io.progress import Progress, track
+from ssdvae.io.records import Count, Record, from_json, parse
 
 Task = tuple[str, Any]
-"""Where a document stands, to be said if it is bad, and what it is to be made of."""
+"""The place of a document, for messages, and what it is made from."""
 
 File = Any
-"""What names a file to the reader of the tasks in it."""
+"""A file, as its reader names it."""
 
 Reader = Callable[[Sequence[File], Report], Iterable[Task]]
-"""The tasks of some files; what has to be passed over is told to the report. It may be pickled."""
+"""Returns the tasks of some files, and reports what it skips. It is pickled."""
 
 
 @dataclass(frozen=True)
 class Files:
-    """What is read: files, and whether they are the shards of a folder, which stay as they are cut."""
+    """The input files."""
 
     names: Sequence[File]
     paths: Sequence[Path]  # of all that is read
-    sources: Sequence[Path]  # as they were given, to be named in messages
+    sources: Sequence[Path]  # as they were given, for messages
     read: Reader
 
     @property
     def sharded(self) -> bool:
+        """True for the shards of a folder: each becomes a shard of the output."""
         return len(self.sources) == 1 and len(list_shards(self.sources[0])) == len(self.names)
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """What became of some documents: lines to be written, and complaints about those that are not."""
+    """The result of some tasks: lines to write, counts, and errors."""
 
     read: int
     lines: tuple[str, ...]
     counts: dict[str, int]
     errors: tuple[str, ...]
-    resumed: bool = False  # made in an earlier go
+    resumed: bool = False  # made before the command was stopped
 
 
 Work = Callable[[Sequence[Task]], Chunk]
-"""What is done with some tasks. It is pickled for the processes that share the work."""
+"""Turns some tasks into a chunk. It is pickled."""
 
 
 @dataclass
 class Streamed:
-    """What was done: tasks read, how many of them in an earlier go; counts of documents, events and more."""
+    """The totals of a stream: tasks read, those of them that were resumed, and counts."""
 
     read: int = 0
     resumed: int = 0
@@ -101,8 +107,8 @@ class Streamed:
         self.counts.update(chunk.counts)
 
 
-def _header(paths: Iterable[Path], settings: StreamSettings, about: Mapping[str, Any]) -> dict[str, Any]:
-    """What must be the same for work to be gone on with. The number of processes need not be."""
+def _header(paths: Iterable[Path], options: StreamOptions, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what must be equal for a stream to be resumed: all but the engine."""
     stats = []
     for path in paths:
         with translate_os_errors(path, "read"):
@@ -110,7 +116,7 @@ def _header(paths: Iterable[Path], settings: StreamSettings, about: Mapping[str,
         stats.append([str(path), stat.st_size, stat.st_mtime_ns])
     return {
         "version": __version__,
-        "settings": replace(settings, **EngineSettings().values()).to_dict(),
+        "settings": options.changed(**EngineOptions().values()).to_dict(),
         "files": stats,
         **about,
     }
@@ -120,7 +126,7 @@ def stream(
     files: Files,
     work: Work,
     out: Path,
-    settings: StreamSettings,
+    options: StreamOptions,
     *,
     about: Mapping[str, Any],
     chunk: int,
@@ -129,17 +135,16 @@ def stream(
     label: str,
     gpu: bool = False,
 ) -> Streamed:
-    """Write what the work makes of each task, in their order: into a file, or into a folder of shards.
+    """Write the results of all tasks, in order, into a file or into a folder of shards.
 
-    ``about`` is what the outcome depends on beside the files and the settings. The work takes ``chunk`` tasks
-    at once. The first bad one raises, unless ``skip_bad`` is there to count
-    them. ``gpu`` is for the pool.
+    ``about`` is what the output depends on beside the files and the options. ``work`` takes ``chunk`` tasks
+    at once. The first bad task raises an error, unless ``skip_bad`` counts them. ``gpu`` is for the pool.
     """
-    done, header = Streamed(), _header(files.paths, settings, about)
+    done, header = Streamed(), _header(files.paths, options, about)
     report: Report = stop_at_first_error if skip_bad is None else skip_bad
 
     def shared(pieces: Iterable[Any], work: Callable[[Any], Chunk]) -> Iterator[Chunk]:
-        results = map_in_processes(pieces, work, settings, ADVICE, gpu)
+        results = map_in_processes(pieces, work, options, ADVICE, gpu)
         yield from track(progress, results, label, size=lambda chunk: chunk.read)
         if not done.counts["documents"]:
             first = f"\n{skip_bad.messages[0]}" if skip_bad and skip_bad.count else ""
@@ -153,8 +158,8 @@ def stream(
             journal.finish()
     else:
         with unfinished(out, header):
-            pieces = _pieces(files, settings.shard_documents, report)
-            for result in shared(pieces, _ShardMaker(out, settings.shard_format, files.read, work, chunk)):
+            pieces = _pieces(files, options.shard_documents, report)
+            for result in shared(pieces, _ShardMaker(out, options.shard_format, files.read, work, chunk)):
                 done.add(result, skip_bad)
     return done
 
@@ -162,7 +167,7 @@ def stream(
 ADVICE = "what is done is kept: the same command goes on from there"
 
 Piece = tuple[int, Sequence[File] | None, Iterable[Task]]
-"""The number of a shard, and what it is made of: files that are read where it is made, or tasks."""
+"""The number of a shard, and its files, which are read where it is made, or its tasks."""
 
 
 def _pieces(files: Files, documents: int, report: Report) -> Iterator[Piece]:
@@ -170,12 +175,12 @@ def _pieces(files: Files, documents: int, report: Report) -> Iterator[Piece]:
         yield from ((number, [name], ()) for number, name in enumerate(files.names))
     else:
         tasks = chunked(files.read(files.names, report), documents)
-        yield from ((number, None, some) for number, some in enumerate(tasks))
+        yield from ((number, None, chunk) for number, chunk in enumerate(tasks))
 
 
 @dataclass(frozen=True)
 class _ShardMaker:
-    """Makes one shard, if it is not there. It is pickled for the processes that share the work."""
+    """Makes one shard, if it does not exist. It is pickled."""
 
     folder: Path
     ending: str
@@ -187,13 +192,13 @@ class _ShardMaker:
         number, files, tasks = piece
         shard = self.folder / shard_name(number, self.ending)
         if (note := read_note(shard)) is not None:
-            return Chunk(note["read"], (), note["counts"], tuple(note["errors"]), resumed=True)
+            return Chunk(note.read, (), note.counts, tuple(note.errors), resumed=True)
         read, counts, errors = 0, Counter[str](), list[str]()
         if files is not None:
             tasks = self.read(files, lambda error: errors.append(str(error)))
         with atomic_write(shard) as temporary, open_shard(temporary) as lines:
-            for some in chunked(tasks, self.chunk):
-                made = self.work(some)
+            for chunk in chunked(tasks, self.chunk):
+                made = self.work(chunk)
                 lines.extend(made.lines)
                 read += made.read
                 counts.update(made.counts)
@@ -203,20 +208,20 @@ class _ShardMaker:
 
 
 Single = Callable[[Any], tuple[Document, Mapping[str, int]]]
-"""Makes a document of the second part of a task, and says what is to be counted beside its events."""
+"""Turns the second part of a task into a document, and counts beside those of documents and events."""
 
 
 def one_by_one(tasks: Sequence[Task], work: Single) -> Chunk:
-    """Do some tasks. Whatever goes wrong with one of them is said, and the next is taken."""
+    """Return the result of some tasks; an error in one of them is recorded, and the next one is done."""
     lines, counts, errors = [], Counter[str](), []
     for place, content in tasks:
         try:
             document, counted = work(content)
             line = json.dumps(document_to_record(document), ensure_ascii=False)
-            line.encode()  # half a surrogate pair cannot be written, and is better known here
+            line.encode()  # half a surrogate pair could not be written
         except UserError as error:
             errors.append(str(error))
-        except Exception as error:  # a parser may fail in any way, and one document must not cost all
+        except Exception as error:  # a parser may fail in any way; one document must not stop all
             errors.append(f"{place}: {type(error).__name__}: {error}")
         else:
             lines.append(line)
@@ -225,16 +230,16 @@ def one_by_one(tasks: Sequence[Task], work: Single) -> Chunk:
     return Chunk(len(tasks), tuple(lines), dict(counts), tuple(errors))
 
 
-# Documents of events as tasks.
+# Documents of events as tasks
 
-Found = Document | tuple[Path, int, str]
-"""A document, or the line that it stands on: to make a document of it is work to be shared."""
+RawDocument = Document | tuple[Path, int, str]
+"""A document, or the path, number and text of its line, to be parsed by the process that works on it."""
 
 
 def document_files(
     source: Path, format: str | None, slots: Slots = SLOTS, columns: Columns | None = None
 ) -> Files:
-    """A file of documents in any format, or a folder of shards; a table is read by its ``columns``."""
+    """Return a file of documents in any format, or a folder of shards; tables are read by ``columns``."""
     names = list_shards(source) or [source]
     beside = [frame_file(name) for name in names if _format(name, format) == "official"]
     read = partial(_documents, format=format, slots=slots, columns=columns)
@@ -259,36 +264,36 @@ def _documents(
                 yield f"{path}, document {document.id!r}", document
 
 
-def found_document(found: Found, slots: Slots = SLOTS, hole: str | None = None) -> Document:
-    """The document; ``null`` among the events on a line stands for one whose head is ``hole``."""
-    return found if isinstance(found, Document) else parse_line(*found, slots, hole)
+def parse_document(raw: RawDocument, slots: Slots = SLOTS, hole: str | None = None) -> Document:
+    """Return the document; ``null`` among the events of a line stands for one whose head is ``hole``."""
+    return raw if isinstance(raw, Document) else parse_line(*raw, slots, hole)
 
 
-def found_documents(files: Files, report: Report, slots: Slots, hole: str) -> Iterator[Document]:
-    """The documents of all files."""
-    for _, found in files.read(files.names, report):
+def parse_documents(files: Files, report: Report, slots: Slots, hole: str) -> Iterator[Document]:
+    """Yield the documents of all files."""
+    for _, raw in files.read(files.names, report):
         try:
-            yield found_document(found, slots, hole)
+            yield parse_document(raw, slots, hole)
         except DataError as error:
             report(error)
 
 
-# One file.
+# One file
 
 
-class Entry(TypedDict):
+class Entry(Record, extra="ignore"):
     """A line of the journal: one chunk that was written."""
 
-    read: int
-    counts: dict[str, int]
+    read: Count
+    counts: dict[str, Count]
     errors: list[str]
-    size: int  # of the output after it
+    size: Count  # of the output after it
 
 
 class _Journal:
-    """The unfinished output, and how far it is.
+    """The unfinished output, and its progress.
 
-    Lines are written before the journal says so; what a killed process wrote and did not enter is cut off.
+    Lines are written before they are entered; lines of a killed process that are not entered are cut off.
     """
 
     def __init__(
@@ -303,33 +308,32 @@ class _Journal:
                 # Opened for writing without emptying it, made if it is not there.
                 self.lines: IO[bytes] = files.enter_context(open(self.part, "ab"))
                 busy = f"another process is writing {self.out}"
-                lock(self.lines, f"{busy}\nwait for it, or choose another --out")
+                lock_file(self.lines, f"{busy}\nwait for it, or choose another --out")
             entries = self._entries()
             for entry in entries:
-                chunk = Chunk(entry["read"], (), entry["counts"], tuple(entry["errors"]), resumed=True)
+                chunk = Chunk(entry.read, (), entry.counts, tuple(entry.errors), resumed=True)
                 self.done.add(chunk, self.skip_bad)
             with translate_os_errors(self.out, "write"):
-                self.lines.truncate(entries[-1]["size"] if entries else 0)
+                self.lines.truncate(entries[-1].size if entries else 0)
                 self.lines.seek(0, os.SEEK_END)
-                # Written anew: its last line may have been cut in the middle.
+                # Written again: its last line may be incomplete.
                 self.journal: IO[str] = files.enter_context(open(self.path, "w", encoding="utf-8"))
-                for record in (self.header, *entries):
+                for record in (self.header, *(entry.model_dump() for entry in entries)):
                     self._enter(record)
-            self._files = files.pop_all()  # what fails before this lets go of the lock
+            self._files = files.pop_all()  # an error before this releases the lock
         return self
 
     def _entries(self) -> list[Entry]:
-        """The entries of an earlier go at the same work, up to the first that is not whole."""
+        """Return the entries of a stopped stream with the same header, up to the first incomplete one."""
         entries: list[Entry] = []
         with contextlib.suppress(OSError, ValueError), open(self.path, encoding="utf-8") as file:
             whole = from_json(file.readline()) == self.header
             for line in file if whole else ():
-                entry = from_json(line)
-                check_shape(entry, Entry)
-                if entry["size"] < (entries[-1]["size"] if entries else 0):
+                entry = parse(Entry, from_json(line))
+                if entry.size < (entries[-1].size if entries else 0):
                     break
                 entries.append(entry)
-        if entries and (not self.part.exists() or self.part.stat().st_size < entries[-1]["size"]):
+        if entries and (not self.part.exists() or self.part.stat().st_size < entries[-1].size):
             return []
         return entries
 
@@ -346,7 +350,7 @@ class _Journal:
             self._enter({**entry, "size": self.lines.tell()})
 
     def finish(self) -> None:
-        """Put the whole in its place; the journal has done its work."""
+        """Move the output to its place and remove the journal."""
         self._files.close()
         with (
             atomic_write(self.out) as temporary,
@@ -360,6 +364,6 @@ class _Journal:
     def __exit__(self, *error: object) -> None:
         self._files.close()
         if not self.done.read:
-            # Nothing was done, so nothing is left behind.
+            # Nothing was done: leave nothing behind.
             for path in (self.part, self.path):
                 path.unlink(missing_ok=True)

@@ -11,39 +11,39 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from ssdvae.errors import DataError, Malformed, UserError, shorten
-from ssdvae.files import AnyPath, byte_lines
-from ssdvae.limits import LINE
+from ssdvae.io.errors import DataError, Malformed, UserError, shorten
+from ssdvae.io.files import AnyPath, byte_lines
+from ssdvae.io.limits import LINE
 
 PEEK = 100
-"""How many lines are looked at to learn the number of columns."""
+"""The number of lines that tell the number of columns."""
 
 WIDEST = 2**16
-"""Numbers of a vector, at most: a file that has more on a line is no file of word vectors."""
+"""The largest dimension: a file with longer lines is no file of word vectors."""
 
 Line = tuple[int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """A row for each word asked for: its vector if the file has one, else zeros."""
+    """A row for each word: its vector if the file has one, else zeros."""
 
     matrix: NDArray[np.float32]
     found: NDArray[np.bool_]
 
     @property
     def coverage(self) -> float:
-        """The share of the words that have a vector."""
+        """The fraction of the words that have a vector."""
         return float(self.found.mean()) if len(self.found) else 1.0
 
 
 def read_vectors(path: AnyPath, words: Sequence[str]) -> Vectors:
-    """The vectors of ``words`` from a text file, plain, .gz or .zip.
+    """Return the vectors of ``words`` from a text file, plain, .gz or .zip.
 
-    A word with capitals that the file lacks gets the vector of its lower-cased form. Of a word that stands
-    twice in the file the first vector counts.
+    A word with capitals that the file lacks gets the vector of its lower-case form. If a word occurs twice in
+    the file, its first vector is used.
     """
-    # All in bytes: the words wanted are encoded once, instead of decoding millions that are not.
+    # In bytes: encoding the wanted words is faster than decoding millions of others.
     wanted = {_key(form) for word in words for form in (word, word.lower())}
     heads = {key.split(None, 1)[0] for key in wanted if key.strip()}
     dimension, lines = _dimension(path, byte_lines(path, archives=True))
@@ -77,7 +77,7 @@ def _key(word: str) -> bytes:
 
 
 def _peeked(lines: Iterator[Line]) -> Iterator[Line]:
-    """Some lines, which are held at the same time: no more than one very long one."""
+    """Yield the first lines, up to the size of one very long line."""
     size = 0
     for line in islice(lines, PEEK):
         yield line
@@ -87,14 +87,14 @@ def _peeked(lines: Iterator[Line]) -> Iterator[Line]:
 
 
 def _dimension(path: AnyPath, lines: Iterator[Line]) -> tuple[int, Iterator[Line]]:
-    """How many numbers follow each word, and the lines that have words."""
+    """Return the dimension, and the lines that have words."""
     first = list(_peeked(lines))
     if not any(line.strip() for _, line in first):
         raise DataError(path, None, "no vectors", "a word and its numbers on each line")
     header = first[0][1].split()
     if len(header) == 2 and all(re.fullmatch(rb"[1-9][0-9]{0,8}", number) for number in header):
         return _width(path, int(header[1])), chain(first[1:], lines)
-    # A word with a space in it makes a line longer, so it takes more than one line to know.
+    # A word with a space in it makes a line longer, so several lines are looked at.
     widths = Counter(len(line.split()) for _, line in first if line.strip())
     dimension = widths.most_common(1)[0][0] - 1
     if not dimension:
@@ -109,7 +109,7 @@ def _width(path: AnyPath, dimension: int) -> int:
 
 
 def _split(line: bytes, dimension: int, wanted: set[bytes]) -> tuple[bytes, list[bytes]]:
-    """The word and its numbers. The word may have spaces, so the numbers are counted from the right."""
+    """Return the word and its numbers. The word may have spaces, so numbers are counted from the right."""
     key, *numbers = line.strip().rsplit(None, dimension)
     head, *rest = key.split()
     count = len(numbers)

@@ -1,4 +1,4 @@
-"""Words and frames as numbers."""
+"""Words, frames and lemmas, and their numbers."""
 
 from __future__ import annotations
 
@@ -6,37 +6,35 @@ import difflib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Self, TypedDict
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ssdvae.data.events import MISSING
-from ssdvae.errors import DataError, Malformed, UserError, shorten
-from ssdvae.files import atomic_write
-from ssdvae.records import read_json
-from ssdvae.shapes import check_shape
+from ssdvae.io.errors import DataError, Malformed, UserError, shorten
+from ssdvae.io.files import atomic_write
+from ssdvae.io.records import Int64, Record, read_json
 
 UNKNOWN = "<unk>"
 
 UNNAMED = "~"
-"""What is shown for a frame without a name begins so."""
+"""The first character of the name of a frame that has none yet."""
 
 
-class _Record(TypedDict):
+class _InventoryRecord(Record, extra="ignore"):
     names: list[str]
-    counts: list[int]
+    counts: list[Int64]
 
 
 class Inventory:
-    """A list of names, with how often each was counted; its place in the list is the number of a name.
-
-    ``fixed`` names come first, whatever their counts; the rest are the most frequent, ties by spelling, so
-    that the same counts give the same numbers.
-    """
+    """Names and their counts; the id of a name is its index."""
 
     fixed: ClassVar[tuple[str, ...]] = ()
-    """Names that every inventory of this kind has."""
+    """Names that every inventory of this class has."""
 
     def __init__(self, names: Sequence[str], counts: Sequence[int]) -> None:
         if len(names) != len(counts) or len(set(names)) != len(names):
@@ -46,13 +44,15 @@ class Inventory:
         self._ids = {name: number for number, name in enumerate(self.names)}
 
     @classmethod
-    def most_frequent(cls, counter: Counter[str], size: int, fixed: Sequence[str] = ()) -> Self:
+    def most_frequent(cls, counter: Counter[str], size: int) -> Self:
+        """Return the fixed names, and the most frequent others, ties by spelling, up to ``size``."""
+        fixed = cls.fixed
         free = sorted((name for name in counter if name not in fixed), key=lambda n: (-counter[n], n))
         names = [*fixed, *free[: size - len(fixed)]]
         return cls(names, [counter[name] for name in names])
 
     def with_unnamed(self, count: int) -> Self:
-        """The same and ``count`` more that have no name yet, but a number."""
+        """Return the inventory with ``count`` more names, ``~1``, ``~2``, …, for frames without a name."""
         numbers = (f"{UNNAMED}{number}" for number in itertools.count(1))
         more = list(itertools.islice((name for name in numbers if name not in self), count))
         return type(self)([*self.names, *more], [*self.counts, *[0] * count])
@@ -70,15 +70,15 @@ class Inventory:
         return hash(self.names)
 
     def id(self, name: str | None) -> int:
-        """The number of a name, or −1 for none and for a name that is not here."""
+        """Return the id of a name, −1 for None and for an unknown name."""
         return -1 if name is None else self._ids.get(name, -1)
 
     def find(self, name: str, kind: str) -> int:
-        """The number of a name that a person gave; one that is not here is answered with those like it."""
+        """Return the id of a name that a person typed; an unknown one is an error that suggests others."""
         if name not in self._ids:
-            folded = {known.lower(): known for known in self.names}
-            near = difflib.get_close_matches(name.lower(), folded, n=3)
-            hint = f"; did you mean {' or '.join(folded[match] for match in near)}?" if near else ""
+            lower = {known.lower(): known for known in self.names}
+            near = difflib.get_close_matches(name.lower(), lower, n=3)
+            hint = f"; did you mean {' or '.join(lower[match] for match in near)}?" if near else ""
             raise UserError(f"the model knows no {kind} {name!r}{hint}")
         return self._ids[name]
 
@@ -93,10 +93,9 @@ class Inventory:
     @classmethod
     def load(cls, path: Path) -> Self:
         expected = "an inventory that `ssdvae prepare` wrote"
-        record = read_json(path, dict, expected)
+        record = read_json(path, _InventoryRecord, expected)
         try:
-            check_shape(record, _Record)
-            found = cls(record["names"], record["counts"])
+            found = cls(record.names, record.counts)
             found._check()
         except Malformed as error:
             raise DataError(path, None, error.found, error.expected) from error
@@ -105,7 +104,7 @@ class Inventory:
         return found
 
     def _check(self) -> None:
-        """What no command could have written."""
+        """Raise ``Malformed`` for contents that no command could have written."""
         if missing := [name for name in self.fixed if name not in self]:
             raise Malformed(f"no name {missing[0]!r}", "it to be there")
         if negative := [name for name, count in zip(self.names, self.counts, strict=True) if count < 0]:
@@ -122,27 +121,48 @@ class Vocabulary(Inventory):
 
     fixed = (MISSING, UNKNOWN)
 
-    @classmethod
-    def from_counts(cls, counter: Counter[str], size: int) -> Self:
-        return cls.most_frequent(counter, size, fixed=cls.fixed)
-
     @property
     def unknown(self) -> int:
         return self._ids[UNKNOWN]
 
     @cached_property
     def lowercase(self) -> bool:
-        """Whether its words were folded to lower case: then no other word can be known."""
+        """True if all words are in lower case."""
         return all(name == name.lower() for name in self.names if name != MISSING)
 
     @property
     def missing(self) -> int:
         return self._ids[MISSING]
 
-    def word_id(self, word: str) -> int:
-        """The number of a word, that of ``<unk>`` for one that is not here."""
-        return self._ids.get(word, self.unknown)
-
     def word_ids(self, words: Iterable[str]) -> list[int]:
+        """Return the ids of words, that of ``<unk>`` for out-of-vocabulary words."""
         number, unknown = self._ids.get, self.unknown
         return [number(word, unknown) for word in words]
+
+
+LEMMAS = "lemmas.json"
+"""The file of a corpus with the lemma of each head: events have forms, and lexicons have lemmas."""
+
+
+def majority_lemmas(counted: Counter[tuple[str, str]], words: Inventory) -> dict[str, str]:
+    """Return the most frequent lemma of each word of an inventory, ties by spelling."""
+    best: dict[str, str] = {}
+    for word, lemma in sorted(counted, key=lambda pair: (-counted[pair], pair)):
+        if word in words:
+            best.setdefault(word, lemma)
+    return dict(sorted(best.items()))
+
+
+def lemma_ids(words: Sequence[str], lemmas: Mapping[str, str]) -> NDArray[np.int64]:
+    """Return an id for the lemma of each word; a word without a lemma is its own lemma."""
+    ids: dict[str, int] = {}
+    return np.array([ids.setdefault(lemmas.get(word, word), len(ids)) for word in words])
+
+
+def save_lemmas(lemmas: Mapping[str, str], path: Path) -> None:
+    with atomic_write(path) as temporary:
+        temporary.write_text(json.dumps(lemmas, ensure_ascii=False), encoding="utf-8")
+
+
+def load_lemmas(path: Path) -> dict[str, str]:
+    return read_json(path, dict[str, str], "the lemmas that `ssdvae prepare` wrote")

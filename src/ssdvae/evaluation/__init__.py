@@ -1,1 +1,1 @@
-"""How good is a model?"""
+"""Evaluation tasks, one module each, and what runs and summarizes them."""

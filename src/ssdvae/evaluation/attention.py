@@ -1,4 +1,4 @@
-"""Where a model looks when it infers a frame.
+"""Attention of the encoder: which words does it attend to when it infers a frame?
 
 The paper reports that with many observed frames attention has little entropy and mostly goes to the verb of
 the event itself, and that with few it is spread a little wider.
@@ -7,19 +7,23 @@ the event itself, and that with few it is spread a little wider.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ssdvae.answers.beliefs import accumulate_over_split
-from ssdvae.config import ExplainSettings, Slots
 from ssdvae.data.batches import Batch
-from ssdvae.data.corpus import Documents
+from ssdvae.data.events import Slots
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.errors import UserError
-from ssdvae.models.base import FramePosterior, Model
-from ssdvae.progress import Advance, no_advance
+from ssdvae.evaluation.task import ATTENTION, FRAMES, Data, Figure, Result, Task
+from ssdvae.io.errors import UserError
+from ssdvae.models.base import Model
+from ssdvae.models.latents import FramePosterior
+
+if TYPE_CHECKING:
+    from ssdvae.evaluation.measure import Evaluation
+    from ssdvae.models.base import Model
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class AttentionMeans:
     own: dict[str, float]  # on each slot of the event itself
     elsewhere: dict[str, float]  # on each slot of all other events
     entropy: float
-    most_entropy: float  # ln T, if all words were looked at alike
+    most_entropy: float  # ln T, that of uniform attention
 
     @property
     def own_event(self) -> float:
@@ -42,7 +46,7 @@ class AttentionMeans:
 
     @property
     def heads(self) -> float:
-        """The share on heads, of the event itself and of others."""
+        """The share on heads, of the event itself and of other events."""
         return self.own_head + next(iter(self.elsewhere.values()))
 
 
@@ -58,15 +62,15 @@ class AttentionSummary:
     most_entropy: NDArray[np.float64]  # F
 
     def overall(self) -> AttentionMeans:
-        return self._look(slice(None))
+        return self._means(slice(None))
 
     def of(self, frame: str) -> AttentionMeans:
         number = self.frames.find(frame, "frame")
         if not self.counts[number]:
             raise UserError(f"no event of these documents is inferred as {frame}")
-        return self._look(slice(number, number + 1))
+        return self._means(slice(number, number + 1))
 
-    def _look(self, rows: slice) -> AttentionMeans:
+    def _means(self, rows: slice) -> AttentionMeans:
         events = self.counts[rows].sum()
         own, elsewhere = (
             dict(zip(self.slots, shares.tolist(), strict=True))
@@ -77,25 +81,25 @@ class AttentionSummary:
 
 
 class AttentionSums:
-    """What the summary is made of: its size does not depend on the number of documents."""
+    """Sums behind ``AttentionSummary``; their size does not depend on the number of documents."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         shapes = ((), (2, len(model.slots)), (), ())
         self.sums = [torch.zeros(len(model.frames), *shape, dtype=torch.float64) for shape in shapes]
 
-    def add(self, beliefs: FramePosterior, batch: Batch) -> None:
-        if beliefs.attention is None:
+    def add(self, posterior: FramePosterior, batch: Batch) -> None:
+        if posterior.attention is None:
             raise UserError(f"{self.model.config.model} infers frames without attention over words")
         B, M = batch.mask.shape
-        attention = beliefs.attention.weights.double().view(
+        attention = posterior.attention.weights.double().view(
             B, M, M, -1
-        )  # by event, event looked at, and slot
+        )  # by event, event attended to, slot
         own = attention.diagonal(dim1=1, dim2=2).transpose(1, 2)
         shares = torch.stack([own, attention.sum(2) - own], dim=2)
         entropy = torch.special.entr(attention).sum((2, 3))
         most = batch.words.double().log()[:, None].expand(B, M)
-        frames = beliefs.value[batch.mask].cpu()
+        frames = posterior.value[batch.mask].cpu()
         for total, part in zip(self.sums, (torch.ones_like(entropy), shares, entropy, most), strict=True):
             total.index_add_(0, frames, part[batch.mask].cpu())
 
@@ -103,11 +107,42 @@ class AttentionSums:
         return AttentionSummary(self.model.frames, self.model.slots, *(total.numpy() for total in self.sums))
 
 
-def attention_summary(
-    model: Model,
-    documents: Documents,
-    settings: ExplainSettings | None = None,
-    advance: Advance = no_advance,
-) -> AttentionSummary:
-    """Where each frame looks on a split, with no frame observed."""
-    return accumulate_over_split(AttentionSums, model, documents, settings, advance)
+NAME = "attention"
+
+
+def run(evaluation: Evaluation, data: Data) -> Result:
+    sums: AttentionSums = evaluation.split_pass.observers[NAME]
+    means = sums.result().overall()
+    scores = {
+        "attention_entropy": means.entropy,
+        "attention_most_entropy": means.most_entropy,
+        "attention_verbs": means.heads,
+        "attention_own_verb": means.own_head,
+        "attention_own_event": means.own_event,
+    }
+    return Result(means.events, scores)
+
+
+TASK = Task(
+    name=NAME,
+    title="Attention of the encoder",
+    explanation="Which words the encoder attends to when it infers the frame of an event: the entropy of its "
+    "attention, in nats, and the shares that go to heads, to the head of the event itself, and to that "
+    "event. Attention that is spread evenly gives heads no more than any other slot. The paper prints no "
+    "figures for this: it says that entropy is low and attention on the verb where ε is high.",
+    figures=(
+        Figure("attention_entropy", "entropy", digits=2),
+        Figure("attention_most_entropy", "entropy at most", digits=2),
+        Figure("attention_verbs", "on heads", share=True),
+        Figure("attention_own_verb", "on the head of the event", share=True),
+        Figure("attention_own_event", "on the event", share=True),
+    ),
+    run=run,
+    needs=(FRAMES, ATTENTION),
+    settings=(
+        "events",
+        "eval_batch",
+    ),
+    default=False,
+    observer=AttentionSums,
+)

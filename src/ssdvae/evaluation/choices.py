@@ -1,46 +1,139 @@
-"""Questions about whole documents: which event stood here, and which order is the true one?
+"""Tasks that choose between options by the probability of whole documents: MCNC, masked event, order.
 
-A document is scored by log p of its words; with latent variables, by the likeliest ones, which are paid for.
+A document is scored by log p of its words, or jointly with the most likely latent variables.
 For a candidate c in a context:
 
     nll     log p(the document with c in its place)
     pmi     log p(the document with c) − log p(c), where p(c) is the mean of p(c | e′) over others' events e′
 
-and two floors, which read no order: ``frequency``, how common its words are, and ``vectors``, the cosine of
-averaged word vectors of candidate and context.
+and two baselines: ``frequency``, how common its words are, and ``vectors``, the cosine of averaged word
+vectors of candidate and context.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch, generator, in_order
-from ssdvae.data.choices import Script
 from ssdvae.data.events import MISSING, Words, folded
+from ssdvae.data.items import Script, credits
 from ssdvae.data.vectors import read_vectors
-from ssdvae.errors import UserError
-from ssdvae.evaluation.options import Array, OptionScores, log_mean
-from ssdvae.evaluation.tasks.base import Result
-from ssdvae.files import AnyPath
+from ssdvae.evaluation.options import EvaluateOptions
+from ssdvae.evaluation.task import Figure, Result
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import AnyPath
+from ssdvae.io.progress import Advance, no_advance
 from ssdvae.models.base import Model, as_language_model
-from ssdvae.progress import Advance, no_advance
 
 if TYPE_CHECKING:
     from ssdvae.evaluation.measure import Evaluation
+
+
+ROUNDING = 1e-6
+"""Log-probabilities that differ by less are ties."""
+
+RESAMPLES = 2000
+"""Bootstrap draws of an interval."""
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OptionScores:
+    """Scores of the options of each item, the higher the better; option 0 is right.
+
+    −∞ stands where an item has fewer options than others.
+    """
+
+    task: str
+    scores: Mapping[str, Array]  # by way of scoring: N O
+
+    @property
+    def ways(self) -> dict[str, Array]:
+        """The credit of each item, by way of scoring."""
+        return {way: credits(scores, ROUNDING) for way, scores in self.scores.items()}
+
+    def figures(self, seed: int) -> dict[str, Any]:
+        """Return accuracies with 95 % intervals, the chance level, and the number of items."""
+        figures: dict[str, Any] = {}
+        for way, credit in self.ways.items():
+            figures |= with_interval(f"{self.task}_{way}", credit, seed)
+        options = np.isfinite(next(iter(self.scores.values()))).sum(1)
+        return {
+            **figures,
+            f"{self.task}_chance": float((1 / options).mean()),
+            f"{self.task}_items": len(options),
+        }
+
+    def details(self) -> list[dict[str, Any]]:
+        """Return one record per item."""
+        ways = self.ways
+        return [
+            {
+                "item": item + 1,
+                **{way: _finite(scores[item]) for way, scores in self.scores.items()},
+                "credit": {way: float(credit[item]) for way, credit in ways.items()},
+            }
+            for item in range(len(next(iter(ways.values()))))
+        ]
+
+
+def _finite(scores: Array) -> list[float]:
+    return [float(score) for score in scores[np.isfinite(scores)]]
+
+
+def with_interval(name: str, credit: Array, seed: int) -> dict[str, float]:
+    """Return the mean under a name, with its interval."""
+    low, high = interval(credit, seed)
+    return {name: float(credit.mean()), f"{name}_low": low, f"{name}_high": high}
+
+
+def interval(credit: Array, seed: int) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of the mean."""
+    # Few different values: it is enough to draw how often each comes.
+    values, counts = np.unique(credit, return_counts=True)
+    drawn = np.random.default_rng(seed).multinomial(len(credit), counts / len(credit), RESAMPLES)
+    low, high = np.quantile(drawn @ values / len(credit), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def log_mean(log_probs: Array, left_out: NDArray[np.bool_]) -> Array:
+    """Return the log of the mean probability over the last axis, without what is left out."""
+    kept = np.where(left_out, -np.inf, log_probs)
+    top = kept.max(-1, keepdims=True)
+    total = np.exp(kept - top).sum(-1)
+    return np.asarray(top[..., 0] + np.log(total / (~left_out).sum(-1)))
+
+
+CHOICE_NOTE = (
+    "PMI takes away how likely the candidate is anyway. Frequency (the candidate with the commonest words) "
+    "and averaged word vectors (the one nearest to the other events; with --floor-vectors) are what counting "
+    "and word similarity get."
+)
+
+
+def choice_figures(task: str, headline: str) -> tuple[Figure, ...]:
+    """Return the figures of a task that chooses an event, by way of scoring."""
+    return (
+        Figure(f"{task}_nll", "by likelihood", "higher", share=True),
+        Figure(f"{task}_pmi", "by PMI", "higher", share=True, headline=headline),
+        Figure(f"{task}_frequency", "by frequency", share=True, note="majority baseline"),
+        Figure(f"{task}_vectors", "by word vectors", share=True, note="what averaged word vectors get"),
+    )
+
 
 Tokens = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which of the candidates stood between what is before and what is after? The first."""
+    """A place in a document, and candidates for its event; the first is right."""
 
     before: Script
     candidates: tuple[Words, ...]
@@ -55,8 +148,8 @@ class Question:
         return tuple((*self.before, candidate, *self.after) for candidate in self.candidates)
 
 
-class Reader:
-    """Events in the numbers of a model, folded to lower case if its corpus is."""
+class EventEncoder:
+    """Events as word ids of a model, folded to lower case if its corpus is."""
 
     def __init__(self, model: Model, lowercase: bool) -> None:
         self.model, self.lowercase = model, lowercase
@@ -68,7 +161,7 @@ class Reader:
         return tuple(self.model.vocabulary.word_ids(self.words(event)))
 
     def unknown_share(self, events: Sequence[Words]) -> float:
-        """Of the words; an error if none is known."""
+        """Return the share of unknown words; refuse events without any known word."""
         ids = np.array([self.ids(event) for event in events])
         vocabulary = self.model.vocabulary
         if np.isin(ids, [vocabulary.unknown, vocabulary.id(MISSING)]).all():
@@ -83,10 +176,10 @@ class Reader:
 def event_log_probs(
     model: Model, documents: Sequence[Tokens], batch: int, advance: Advance = no_advance
 ) -> list[Array]:
-    """log p of each event of some documents [M S], given those before."""
+    """Return log p of each event given those before, of documents as word ids [M S]."""
     training = model.training
     model.eval()
-    # Neighbours of about the same length share a batch, so that little is padded.
+    # Documents of about the same length share a batch, for little padding.
     order = np.argsort([len(document) for document in documents], kind="stable")
     found: list[Array] = [np.empty(0)] * len(documents)
     for rows in in_order(len(order), batch):
@@ -114,18 +207,18 @@ def _padded(documents: Sequence[Tokens]) -> Batch:
 def score_scripts(
     model: Model,
     questions: Sequence[tuple[Script, ...]],
-    reader: Reader,
-    settings: EvaluateSettings,
+    encoder: EventEncoder,
+    settings: EvaluateOptions,
     advance: Advance = no_advance,
 ) -> Array:
-    """log p of the options of each item, whole documents; −∞ where an item has fewer options: N O."""
-    documents = [np.array([reader.ids(e) for e in script]) for options in questions for script in options]
+    """Return log p of the options of each item, which are whole documents (N O); −∞ where there is none."""
+    documents = [np.array([encoder.ids(e) for e in script]) for options in questions for script in options]
     scores = np.array([s.sum() for s in event_log_probs(model, documents, settings.eval_batch, advance)])
     return _rows(scores, [len(options) for options in questions])
 
 
 def _rows(values: Array, lengths: Sequence[int]) -> Array:
-    """Values one after another, as rows of these lengths; the rest is −∞."""
+    """Return values as rows of these lengths, padded with −∞."""
     table = np.full((len(lengths), max(lengths)), -np.inf)
     table[np.arange(max(lengths)) < np.array(lengths)[:, None]] = values
     return table
@@ -136,25 +229,25 @@ def score_questions(
     model: Model,
     questions: Sequence[Question],
     lowercase: bool,
-    settings: EvaluateSettings,
+    settings: EvaluateOptions,
     advance: Advance = no_advance,
 ) -> tuple[OptionScores, float]:
-    """The candidates of every question by each way of scoring, and the share of unknown words."""
-    reader = Reader(model, lowercase)
-    unknown = reader.unknown_share([e for q in questions for e in (*q.context, *q.candidates)])
-    nll = score_scripts(model, [q.options for q in questions], reader, settings, advance)
+    """Return the scores of the candidates of every question, and the share of unknown words."""
+    encoder = EventEncoder(model, lowercase)
+    unknown = encoder.unknown_share([e for q in questions for e in (*q.context, *q.candidates)])
+    nll = score_scripts(model, [q.options for q in questions], encoder, settings, advance)
     scores = {
         "nll": nll,
-        "pmi": nll - _marginals(model, questions, reader, settings),
-        "frequency": _by_frequency(model, questions, reader),
+        "pmi": nll - _marginals(model, questions, encoder, settings),
+        "frequency": _by_frequency(model, questions, encoder),
     }
     if settings.floor_vectors is not None:
-        scores["vectors"] = _by_vectors(questions, reader, settings.floor_vectors)
+        scores["vectors"] = _by_vectors(questions, encoder, settings.floor_vectors)
     return OptionScores(task, scores), unknown
 
 
 def answer(task: str, evaluation: Evaluation, questions: Sequence[Question]) -> Result:
-    """What a task finds that asks such questions."""
+    """Return the result of a task that asks such questions."""
     settings = evaluation.settings
     with evaluation.progress.task(task, sum(len(q.candidates) for q in questions)) as advance:
         scores, unknown = score_questions(
@@ -165,38 +258,38 @@ def answer(task: str, evaluation: Evaluation, questions: Sequence[Question]) -> 
 
 
 def _marginals(
-    model: Model, questions: Sequence[Question], reader: Reader, settings: EvaluateSettings
+    model: Model, questions: Sequence[Question], encoder: EventEncoder, settings: EvaluateOptions
 ) -> Array:
-    """log p(c): each different candidate after the first context events of some other items."""
+    """Return log p(c): each candidate after the first context events of some other items."""
     if len(questions) < 2:
         raise UserError("at least 2 items are needed: pmi compares with the events of others")
     draw = torch.randperm(len(questions), generator=generator(settings.eval_seed, "cloze seeds")).numpy()
     others = draw[: max(2, settings.cloze_seeds)]
-    candidates = [reader.ids(candidate) for q in questions for candidate in q.candidates]
+    candidates = [encoder.ids(candidate) for q in questions for candidate in q.candidates]
     unique, place = np.unique(np.array(candidates), axis=0, return_inverse=True)
     alone = np.empty((len(unique), len(others)))
     for column, other in enumerate(others):
-        seed = np.array(reader.ids(questions[other].context[0]))
+        seed = np.array(encoder.ids(questions[other].context[0]))
         pairs = [np.stack([seed, candidate]) for candidate in unique]
         alone[:, column] = [s[1] for s in event_log_probs(model, pairs, settings.eval_batch)]
     lengths = [len(q.candidates) for q in questions]
-    # An item's own event is no other.
+    # Leave out the item's own event.
     own = np.repeat(np.arange(len(questions)), lengths)[:, None] == others
     means = _rows(log_mean(alone[place.reshape(-1)], own), lengths)
     return np.where(np.isfinite(means), means, 0)
 
 
-def _by_frequency(model: Model, questions: Sequence[Question], reader: Reader) -> Array:
-    """Σ log p(word), each as often as it is in the training split."""
+def _by_frequency(model: Model, questions: Sequence[Question], encoder: EventEncoder) -> Array:
+    """Return Σ log p(word) by the frequency in the training split."""
     counts = np.array(model.vocabulary.counts) + 1
     log_p = np.log(counts / counts.sum())
-    values = np.array([log_p[list(reader.ids(c))].sum() for q in questions for c in q.candidates])
+    values = np.array([log_p[list(encoder.ids(c))].sum() for q in questions for c in q.candidates])
     return _rows(values, [len(q.candidates) for q in questions])
 
 
-def _by_vectors(questions: Sequence[Question], reader: Reader, path: AnyPath) -> Array:
+def _by_vectors(questions: Sequence[Question], encoder: EventEncoder, path: AnyPath) -> Array:
     events = [[q.context, *((c,) for c in q.candidates)] for q in questions]
-    averages = Averages(path, [e for parts in events for part in parts for e in part], reader)
+    averages = Averages(path, [e for parts in events for part in parts for e in part], encoder)
     values = []
     for context, *candidates in events:
         around = averages.of(context)
@@ -205,17 +298,17 @@ def _by_vectors(questions: Sequence[Question], reader: Reader, path: AnyPath) ->
 
 
 class Averages:
-    """Averaged word vectors of events, of length 1; zeros where no word has a vector."""
+    """Averaged word vectors of events, normalised; zeros where no word has a vector."""
 
-    def __init__(self, path: AnyPath, events: Sequence[Words], reader: Reader) -> None:
-        self.reader = reader
-        words = sorted({word for event in events for word in reader.words(event) if word != MISSING})
+    def __init__(self, path: AnyPath, events: Sequence[Words], encoder: EventEncoder) -> None:
+        self.encoder = encoder
+        words = sorted({word for event in events for word in encoder.words(event) if word != MISSING})
         vectors = read_vectors(path, words)
         self.matrix, self.found = vectors.matrix.astype(np.float64), vectors.found
         self.place = {word: place for place, word in enumerate(words)}
 
     def of(self, events: Sequence[Words]) -> Array:
-        rows = [self.place[word] for event in events for word in self.reader.words(event) if word != MISSING]
+        rows = [self.place[word] for event in events for word in self.encoder.words(event) if word != MISSING]
         mean = self.matrix[rows].sum(0)
         length = float(np.linalg.norm(mean))
         return np.asarray(mean / length if length else mean)
@@ -224,7 +317,7 @@ class Averages:
         return np.stack([self.of([event]) for event in events])
 
     def products(self, events: Sequence[Words]) -> Array:
-        """Each slot by slot: ⊙_s (E[w_s] − mean of E), of the words that have a vector."""
+        """Return ⊙_s (E[w_s] − mean of E) of each event, over the words that have a vector."""
         centred = self.matrix - self.matrix[self.found].mean(0)
-        rows = [[self.place[w] for w in self.reader.words(event) if w != MISSING] for event in events]
+        rows = [[self.place[w] for w in self.encoder.words(event) if w != MISSING] for event in events]
         return np.stack([centred[[row for row in some if self.found[row]]].prod(0) for some in rows])

@@ -10,8 +10,7 @@ The second takes away how likely the words are anyway, which has nothing to do w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,44 +18,31 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch, generator, in_order
-from ssdvae.data.cloze import ClozeTask
-from ssdvae.errors import UserError
-from ssdvae.evaluation.options import Array, OptionScores, log_mean
-from ssdvae.evaluation.tasks.cloze import check
-from ssdvae.models.base import LanguageModel, LatentQuery, Model, as_language_model
-from ssdvae.progress import Advance, no_advance
+from ssdvae.data.items import ClozeTask, read_cloze
+from ssdvae.evaluation.choices import Array, OptionScores, log_mean
+from ssdvae.evaluation.options import EvaluateOptions
+from ssdvae.evaluation.task import WORDS, Data, Figure, Floor, Result, Task
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import sha256
+from ssdvae.io.progress import Advance, no_advance
+from ssdvae.models.base import LanguageModel, Model, as_language_model
+from ssdvae.models.latents import LatentQuery
+from ssdvae.models.options import ModelOptions
 
-
-@dataclass(frozen=True)
-class ClozeScores:
-    """The scores of the options of each item, the higher the better; option 0 is the true one."""
-
-    nll: Array  # N O
-    pmi: Array  # N O
-    unknown_words: float  # share
-
-    @property
-    def _options(self) -> OptionScores:
-        return OptionScores("cloze", {"nll": self.nll, "pmi": self.pmi})
-
-    def summary(self, seed: int) -> dict[str, Any]:
-        return {**self._options.figures(seed), "cloze_unknown_words": self.unknown_words}
-
-    def details(self) -> list[dict[str, Any]]:
-        """One record for each item."""
-        return self._options.details()
+if TYPE_CHECKING:
+    from ssdvae.data.corpus import Corpus
+    from ssdvae.evaluation.measure import Evaluation
 
 
 @torch.no_grad()
 def score_cloze(
     model: Model,
     task: ClozeTask,
-    settings: EvaluateSettings,
+    settings: EvaluateOptions,
     advance: Advance = no_advance,
-) -> ClozeScores:
-    """Score every option after its own seed, and every continuation after some seeds of other items."""
+) -> OptionScores:
+    """Score every option after its own seed, and every continuation after seeds of other items."""
     check(model.config, settings)
     model = as_language_model(model)
     training = model.training
@@ -80,11 +66,11 @@ def score_cloze(
     model.train(training)
     # An item's own seed is no other.
     marginal = log_mean(alone[place], others == np.arange(items)[:, None, None])
-    return ClozeScores(given, given - marginal, task.unknown_words / task.words)
+    return OptionScores("cloze", {"nll": given, "pmi": given - marginal})
 
 
-def _other_seeds(items: int, settings: EvaluateSettings) -> NDArray[np.int64]:
-    """The items whose seeds stand for all others: the same for every continuation."""
+def _other_seeds(items: int, settings: EvaluateOptions) -> NDArray[np.int64]:
+    """Draw the items whose seeds p(o) averages over, the same for every continuation."""
     if items < 2:
         raise UserError("a cloze file needs at least 2 items: pmi compares with the seeds of others")
     draw = torch.randperm(items, generator=generator(settings.eval_seed, "cloze seeds"))
@@ -92,18 +78,18 @@ def _other_seeds(items: int, settings: EvaluateSettings) -> NDArray[np.int64]:
 
 
 def _log_probs(
-    model: LanguageModel, seeds: NDArray[np.int32], options: NDArray[np.int32], settings: EvaluateSettings
+    model: LanguageModel, seeds: NDArray[np.int32], options: NDArray[np.int32], settings: EvaluateOptions
 ) -> Array:
-    """log p(option | seed)."""
-    score = _with_inferred_frames if settings.cloze_frames == "read" else _with_planned_frames
+    """Return log p(option | seed)."""
+    score = _with_inferred_frames if settings.cloze_frames == "read" else _with_rolled_out_frames
     first, rest = (torch.from_numpy(words).long().to(model.device) for words in (seeds, options))
     return np.asarray(score(model, first, rest).double().cpu())
 
 
-def _with_planned_frames(
+def _with_rolled_out_frames(
     model: LanguageModel, seeds: Int[Tensor, "B S"], options: Int[Tensor, "B O E S"]
 ) -> Float[Tensor, "B O"]:
-    """With the latent variables of all events rolled out from the seed."""
+    """Return log p(option | seed), with the latent variables rolled out from the seed."""
     seed = Batch.of_words(seeds[:, None])
     latents = model.latents(LatentQuery.roll_out(seed, options.shape[2]))
     return model.continuations(seed, latents, options)
@@ -112,7 +98,72 @@ def _with_planned_frames(
 def _with_inferred_frames(
     model: LanguageModel, seeds: Int[Tensor, "B S"], options: Int[Tensor, "B O E S"]
 ) -> Float[Tensor, "B O"]:
-    """With the latent variables read off seed and option, and paid for."""
+    """Return log p(option, latents | seed), with latent variables inferred from seed and option."""
     first = seeds[:, None, None].expand(-1, options.shape[1], 1, -1)
     documents = Batch.of_words(torch.cat([first, options], dim=2).flatten(0, 1))
     return model.event_log_probs(documents)[:, 1:].sum(1).view(options.shape[:2])
+
+
+NAME = "cloze"
+CHANCE = Floor("cloze_chance", "by chance")
+
+
+def data(corpus: Corpus, settings: EvaluateOptions) -> Data | None:
+    """Return the file of --cloze, or that of the corpus; an error without one if nothing else is measured."""
+    if (
+        settings.cloze is None
+        and not corpus.has_items("cloze", settings.split)
+        and settings.task_names != (NAME,)
+    ):
+        return None
+    path = corpus.items("cloze", settings.split) if settings.cloze is None else settings.cloze
+    name = settings.split if settings.cloze is None else str(settings.cloze)
+    # Beside the usual measurement, not in its place.
+    name += ", frames read" if settings.cloze_frames == "read" else ""
+    return Data(name, sha256(path), path)
+
+
+def check(config: ModelOptions, settings: EvaluateOptions) -> None:
+    vector = config.values().get("document_vector") or config.values().get("variant") == "code"
+    if vector and settings.cloze_frames == "read":
+        raise UserError(
+            "--cloze-frames read: the document vector would read the option that it is to choose\n"
+            "with a document vector, frames are foreseen"
+        )
+
+
+def run(evaluation: Evaluation, data: Data) -> Result:
+
+    model, settings = evaluation.model, evaluation.settings
+    items = ClozeTask.of(read_cloze(data.path, model.slots), model.vocabulary, evaluation.corpus.lowercase)
+    with evaluation.progress.task("cloze", len(items)) as advance:
+        scores = score_cloze(model, items, settings, advance)
+    unknown = {"cloze_unknown_words": items.unknown_words / items.words}
+    return Result(len(items), {**scores.figures(settings.eval_seed), **unknown}, scores.details())
+
+
+TASK = Task(
+    name=NAME,
+    title="Inverse narrative cloze",
+    explanation="Higher is better: the share of items whose true continuation of a seed event is chosen. The "
+    "paper chooses by likelihood; PMI takes away how likely the words are anyway.",
+    figures=(
+        Figure(
+            "cloze_nll",
+            "by likelihood",
+            "higher",
+            share=True,
+            paper="1b",
+            headline="cloze, by likelihood",
+            floor=CHANCE,
+        ),
+        Figure("cloze_pmi", "by PMI", "higher", share=True, headline="cloze, by PMI", floor=CHANCE),
+    ),
+    run=run,
+    check=check,
+    needs=(WORDS,),
+    settings=("cloze_seeds", "cloze_frames", "eval_batch", "eval_seed"),
+    data=data,
+    has_details=True,
+    takes_cloze_files=True,
+)

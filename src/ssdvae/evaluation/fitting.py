@@ -1,6 +1,6 @@
-"""Fit how the exact model names frames: which reader, and the power of the exact posterior.
+"""Fit the posterior of the exact model: which reader, and the power of the exact posterior.
 
-Half of the validation documents fit; frames are measured on the other half, or on the test split.
+It is fitted to half of the validation documents; frames are measured on the other half, or on the test split.
 """
 
 from __future__ import annotations

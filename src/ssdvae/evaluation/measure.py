@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,28 +14,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssdvae import __version__
-from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Corpus, Documents
+from ssdvae.data.documents import ContextWindow, describe_cut
 from ssdvae.data.readers.jsonl import write_records
-from ssdvae.data.reading import Reading, left_out
-from ssdvae.errors import UserError
+from ssdvae.evaluation.diagnostics import majority_frames_of_run, warnings_for
 from ssdvae.evaluation.fitting import measuring_half
-from ssdvae.evaluation.meaning import doubts
+from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.evaluation.tasks import TASKS, find_tasks
-from ssdvae.evaluation.tasks.base import Task
-from ssdvae.measurements import Measurement
-from ssdvae.memory import keep_freed_memory
-from ssdvae.models.base import FramePosterior, LatentPosterior, Model, as_frame_model
-from ssdvae.progress import SILENT, Progress
+from ssdvae.evaluation.registry import TASKS, find_tasks
+from ssdvae.evaluation.task import Task
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import atomic_write, sha256
+from ssdvae.io.limits import keep_freed_memory
+from ssdvae.io.progress import SILENT, Progress
+from ssdvae.io.scores import Measurement, write_scores
+from ssdvae.models.base import Model, as_frame_model
+from ssdvae.models.latents import FramePosterior, LatentPosterior
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class SplitPass:
-    """What one pass over the split gives."""
+    """The results of one pass over the split."""
 
     scores: dict[str, Any]  # of words, frames and latent variables
     observers: Mapping[str, Any]  # by task; they have seen every batch
@@ -42,26 +45,26 @@ class SplitPass:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What the tasks that are measured together have in common."""
+    """The model, corpus and options that the tasks of one evaluation share."""
 
     model: Model
     corpus: Corpus
-    settings: EvaluateSettings
+    settings: EvaluateOptions
     tasks: Sequence[Task]
     progress: Progress
-    commonest: Callable[[], NDArray[np.int64] | None] = lambda: None
-    """The commonest observed frame of each word as a head, where the training is known."""
+    majority: Callable[[], NDArray[np.int64] | None] = lambda: None
+    """The majority frame of each word as a head in training, where that is known."""
 
     @cached_property
     def documents(self) -> Documents:
         whole = self.corpus.split(self.settings.split)
-        if (lost := left_out(whole, self.settings.events or None)) is not None:
+        if (lost := describe_cut(whole, self.settings.events or None)) is not None:
             log.info(f"measures {lost}; --events 0 measures all")
         return measuring_half(whole.first(self.settings.events or None), self.model, self.settings.split)
 
     @cached_property
     def split_pass(self) -> SplitPass:
-        """One pass over the split for all tasks: made when the first of them asks for it."""
+        """One pass over the split for all tasks, made on first use."""
         observers = {task.name: task.observer(self.model) for task in self.tasks if task.observer}
 
         def show(posterior: LatentPosterior, batch: Batch) -> None:
@@ -81,28 +84,28 @@ def measure(
     model: Model,
     weights: str,
     corpus: Corpus,
-    settings: EvaluateSettings,
+    settings: EvaluateOptions,
     *,
     details: Path | None = None,
     progress: Progress = SILENT,
-    commonest: Callable[[], NDArray[np.int64] | None] = lambda: None,
+    majority: Callable[[], NDArray[np.int64] | None] = lambda: None,
 ) -> list[Measurement]:
-    """Measure the tasks that the model has an answer to; ``weights`` is the fingerprint of the model.
+    """Measure the tasks that the model can do; ``weights`` is the fingerprint of the model.
 
-    ``details`` is a file for the records of every item, of the task that has them; ``commonest`` gives the
-    frame that each head had most often in training, as far as it was observed.
+    ``details`` is a file for the records of every item; ``majority`` returns the majority frame of each head
+    among the observed ones of the training.
     """
     keep_freed_memory()
     corpus.check_names(model.vocabulary, model.frames, model.slots)
-    settings = as_trained(settings, model.reading)
-    # All data are looked for, and all settings checked, before any work is done.
+    settings = as_trained(settings, model.context_window)
+    # Find all data and check all options before any work.
     found = [(task, data) for task in _possible(model, settings) if (data := task.data(corpus, settings))]
     for task, _ in found:
         task.check(model.config, settings)
     if details is not None and not any(task.has_details for task, _ in found):
         some = ", ".join(task.name for task in TASKS.values() if task.has_details)
         raise UserError(f"--details: no task with a score for each item is measured; such tasks: {some}")
-    evaluation = Evaluation(model, corpus, settings, [task for task, _ in found], progress, commonest)
+    evaluation = Evaluation(model, corpus, settings, [task for task, _ in found], progress, majority)
     used = {name: value for name, value in settings.to_dict().items() if name not in ("tasks", "split")}
     done = []
     for task, data in found:
@@ -110,23 +113,30 @@ def measure(
             continue
         done.append(
             Measurement(
-                task.name, data.name, data.sha256, result.items, used, __version__, weights, result.scores
+                task=task.name,
+                data=data.name,
+                sha256=data.sha256,
+                items=result.items,
+                settings=used,
+                version=__version__,
+                model_sha256=weights,
+                scores=result.scores,
             )
         )
         if details is not None and result.details is not None:
             write_records(details, result.details)
-    for doubt in doubts(flat(done), len(model.frames)) if as_frame_model(model) is not None else ():
-        log.warning(doubt)
+    for warning in warnings_for(flat(done), len(model.frames)) if as_frame_model(model) is not None else ():
+        log.warning(warning)
     return done
 
 
-def as_trained(settings: EvaluateSettings, reading: Reading) -> EvaluateSettings:
-    """The same with the number of events decided: that of the training, where none was asked for."""
+def as_trained(settings: EvaluateOptions, reading: ContextWindow) -> EvaluateOptions:
+    """Return the options with the number of events set, by default to that of the training."""
     return settings if settings.events is not None else settings.changed(events=reading.measured)
 
 
-def _possible(model: Model, settings: EvaluateSettings) -> list[Task]:
-    """The tasks that the model can do; of one that was asked for by name and cannot be done, a warning."""
+def _possible(model: Model, settings: EvaluateOptions) -> list[Task]:
+    """Return the tasks that the model can do; warn of a named one that it cannot."""
     possible = []
     for task in find_tasks(settings.task_names):
         if missing := task.missing(model):
@@ -138,5 +148,39 @@ def _possible(model: Model, settings: EvaluateSettings) -> list[Task]:
 
 
 def flat(measurements: Iterable[Measurement]) -> dict[str, Any]:
-    """The figures of all tasks by name."""
+    """Return the figures of all tasks by name."""
     return {name: value for m in measurements for name, value in m.scores.items()}
+
+
+def evaluate_run(
+    run: str | Path,
+    model: Model,
+    corpus: Corpus,
+    settings: EvaluateOptions,
+    *,
+    details: str | Path | None = None,
+    progress: Progress = SILENT,
+) -> dict[str, Any]:
+    """Measure the model of a run, save the scores in its folder, and return all figures by name.
+
+    ``run`` is a folder, or the name of a model on the hub.
+    """
+    folder = Path(run)
+    weights = sha256(folder / "model.safetensors") if folder.is_dir() else str(run)
+    # Open the file before the work, in case it cannot be written.
+    with nullcontext() if details is None else atomic_write(details) as path:
+        measured = measure(
+            model,
+            weights,
+            corpus,
+            settings,
+            details=path,
+            progress=progress,
+            majority=lambda: majority_frames_of_run(folder, corpus),
+        )
+    if folder.is_dir():
+        try:
+            write_scores(folder, measured)
+        except UserError as error:
+            log.warning(f"the scores are not saved: {error}")
+    return flat(measured)

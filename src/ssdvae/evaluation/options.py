@@ -1,87 +1,73 @@
-"""Questions with several answers, of which the first is right: how often is it chosen, give or take?"""
+"""Options of evaluation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import Field
 
-from ssdvae.data.cloze import credits
+from ssdvae.data.options import Split
+from ssdvae.options import FilePath, Options, names_of_text
 
-ROUNDING = 1e-6
-"""Below this, two log-probabilities of a network are the same."""
-
-RESAMPLES = 2000
-"""Draws of the items behind an interval."""
-
-Array = NDArray[np.float64]
+EVAL_BATCH = 400
+"""Documents scored at once: with 200 a step of a GRU has too little to multiply, with 800 it is no faster."""
 
 
-@dataclass(frozen=True)
-class OptionScores:
-    """The scores of the options of each item by way of scoring, the higher the better; option 0 is right.
+class EvaluateOptions(Options):
+    """Options of evaluation."""
 
-    An item that has fewer options than others has −∞ in the place of the rest.
-    """
+    group: ClassVar[str] = "what is measured"
 
-    task: str
-    scores: Mapping[str, Array]  # by way: N O
+    split: Split = Field("valid", description="which split of the corpus")
+    events: int | None = Field(
+        None,
+        description="measure on the first events of each document (M), 0 for all; by default on as many as "
+        "the model read in training: models are compared at the same M",
+        ge=0,
+        le=10_000,
+    )
+    tasks: str | None = Field(
+        None,
+        description="what to measure, comma-separated: perplexity, frames, cloze, mcnc, similarity (these "
+        "by default), next, masked, order, attention, scripts",
+    )
+    bound_samples: int = Field(
+        10, description="frame sequences per document for ppl_bound (importance samples)", ge=1, le=100_000
+    )
+    cloze: FilePath | None = Field(
+        None, description="a cloze file in the public <TUP>/<DIST> format, instead of the corpus's own"
+    )
+    cloze_seeds: int = Field(5, description="seed events of other items that pmi scores average over", ge=1)
+    cloze_frames: Literal["foreseen", "read"] = Field(
+        "foreseen",
+        description="frames in the cloze: foreseen from the seed event alone, as in the paper; or read: "
+        "inferred from each option, which is scored by the probability of its words and frames together",
+    )
+    scripts: int = Field(1_000, description="scripts to generate, at most: one for each document", ge=1)
+    script_reader: str | None = Field(
+        None,
+        description="what reads the frames of generated events: whatever `annotate --frames` takes; by "
+        "default its classifier, fitted to the training split",
+    )
+    similarity: FilePath | None = Field(
+        None,
+        description="a file of event pairs, as `subject | verb | object | …`: hard pairs, or pairs with "
+        "ratings (`ssdvae data get` has them)",
+    )
+    mcnc: FilePath | None = Field(
+        None, description="a file of the multiple-choice narrative cloze (`ssdvae data get` has one)"
+    )
+    floor_vectors: FilePath | None = Field(
+        None,
+        description="word vectors in GloVe's text format: what their averages get, beside the model "
+        "(similarity, mcnc, masked)",
+    )
+    eval_batch: int = Field(EVAL_BATCH, description="batch size", ge=1)
+    eval_seed: int = Field(1, description="random seed of the sampled frames", ge=0)
 
     @property
-    def ways(self) -> dict[str, Array]:
-        """The credit of each item, by way."""
-        return {way: credits(scores, ROUNDING) for way, scores in self.scores.items()}
-
-    def figures(self, seed: int) -> dict[str, Any]:
-        """Accuracies with 95 % intervals, what chance gives, and the number of items."""
-        figures: dict[str, Any] = {}
-        for way, credit in self.ways.items():
-            figures |= with_interval(f"{self.task}_{way}", credit, seed)
-        options = np.isfinite(next(iter(self.scores.values()))).sum(1)
-        return {
-            **figures,
-            f"{self.task}_chance": float((1 / options).mean()),
-            f"{self.task}_items": len(options),
-        }
-
-    def details(self) -> list[dict[str, Any]]:
-        """One record for each item."""
-        ways = self.ways
-        return [
-            {
-                "item": item + 1,
-                **{way: _finite(scores[item]) for way, scores in self.scores.items()},
-                "credit": {way: float(credit[item]) for way, credit in ways.items()},
-            }
-            for item in range(len(next(iter(ways.values()))))
-        ]
-
-
-def _finite(scores: Array) -> list[float]:
-    return [float(score) for score in scores[np.isfinite(scores)]]
-
-
-def with_interval(name: str, credit: Array, seed: int) -> dict[str, float]:
-    """The mean under a name, and its interval."""
-    low, high = interval(credit, seed)
-    return {name: float(credit.mean()), f"{name}_low": low, f"{name}_high": high}
-
-
-def interval(credit: Array, seed: int) -> tuple[float, float]:
-    """The 95 % bootstrap interval of the mean."""
-    # Few different values: it is enough to draw how often each comes.
-    values, counts = np.unique(credit, return_counts=True)
-    drawn = np.random.default_rng(seed).multinomial(len(credit), counts / len(credit), RESAMPLES)
-    low, high = np.quantile(drawn @ values / len(credit), [0.025, 0.975])
-    return float(low), float(high)
-
-
-def log_mean(log_probs: Array, left_out: NDArray[np.bool_]) -> Array:
-    """log of the mean probability over the last axis, without what is left out."""
-    kept = np.where(left_out, -np.inf, log_probs)
-    top = kept.max(-1, keepdims=True)
-    total = np.exp(kept - top).sum(-1)
-    return np.asarray(top[..., 0] + np.log(total / (~left_out).sum(-1)))
+    def task_names(self) -> tuple[str, ...] | None:
+        """The names of the tasks; None for the default ones."""
+        if self.tasks is None:
+            return None
+        return tuple(names_of_text(self.tasks))

@@ -1,27 +1,32 @@
-"""Perplexities, frame accuracy, and whether the latent variables are used: sums, divided once."""
+"""Perplexity, frame accuracy and use of the latent variables: sums over a split, divided once."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from ssdvae.answers.beliefs import infer_latents
-from ssdvae.config import EvaluateSettings
 from ssdvae.data.batches import Batch, Noise, collate, generator, within_bounds
 from ssdvae.data.corpus import Documents
-from ssdvae.measurements import CONDITIONS_ON_TARGETS
-from ssdvae.models.base import FramePosterior, LanguageModel, LatentModel, LatentPosterior, Model
-from ssdvae.progress import Advance, no_advance
+from ssdvae.evaluation.options import EvaluateOptions
+from ssdvae.evaluation.task import Data, Figure, Result, Task
+from ssdvae.inference.posterior import infer_latents
+from ssdvae.io.progress import Advance, no_advance
+from ssdvae.io.scores import CONDITIONS_ON_TARGETS
+from ssdvae.models.base import LanguageModel, LatentModel, Model
+from ssdvae.models.latents import FramePosterior, LatentPosterior
+
+if TYPE_CHECKING:
+    from ssdvae.evaluation.measure import Evaluation
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What is summed over documents, and over processes."""
+    """Sums over documents and processes."""
 
     documents: Tensor
     words: Tensor
@@ -51,7 +56,7 @@ class Tally:
             getattr(self, name).add_(torch.as_tensor(value).double().cpu())
 
     def add_posterior(self, posterior: LatentPosterior, batch: Batch) -> None:
-        """Count what is inferred, and how surely."""
+        """Add what is inferred of a batch."""
         log_q, mask, chosen = posterior.log_q.double(), posterior.mask, posterior.value
         q = log_q.exp()
         entropy = torch.special.entr(q).sum(-1)
@@ -79,14 +84,15 @@ class Tally:
         )
 
     def reduced(self, reduce: Callable[[Tensor], Tensor]) -> Tally:
-        """The sum over processes."""
+        """Return the sum over processes."""
         return Tally(**{name: reduce(value) for name, value in vars(self).items()})
 
     def scores(self, words_scored: bool) -> dict[str, Any]:
-        """``ppl`` over the words; ``ppl_with_separators`` counts separators too, which cost nothing;
+        """Return the scores: perplexities only if ``words_scored``.
 
-        ``ppl_bound`` is the one to compare between models: ``ppl`` of a latent-variable model conditions on
-        frames read off the very words it predicts. ``words_scored``: whether words were scored at all.
+        ``ppl_with_separators`` counts separators too, which cost nothing. ``ppl_bound`` is the one to compare
+        between models: ``ppl`` of a latent-variable model conditions on frames inferred from the very words
+        it predicts.
         """
         by_samples = [_exp(nats / self.words) for nats in self.bound_nats]
         scores: dict[str, Any] = {
@@ -95,7 +101,7 @@ class Tally:
             "ppl_bound": by_samples[-1] if by_samples else None,
             "ppl_bound_by_samples": {str(s + 1): by_samples[s] for s in _shown(len(by_samples))} or None,
             "frame_accuracy": (self.correct / self.labelled).item() if self.labelled else None,
-            # How surely the known frame was missed: exp of the mean of −log q.
+            # exp of the mean of −log q(known frame)
             "frame_ppl": _exp(self.frame_nats / self.labelled) if self.labelled else None,
             "frame_accuracy_reader": self._share(self.correct_by_reader),
             "frame_accuracy_exact": self._share(self.correct_by_exact),
@@ -112,11 +118,11 @@ class Tally:
         return (correct / self.labelled_by_parts).item() if self.labelled_by_parts else None
 
     def _latent_use(self) -> dict[str, Any]:
-        """How much the latent variables say, in nats for each: a collapsed one says nothing.
+        """Return the information in the latent variables, in nats per variable: 0 if they collapsed.
 
-        The KL is that from the uniform prior. The mutual information of document and variable is what is
-        left of it when all documents are taken together. ``latent_used`` counts the values that are ever
-        the likeliest, over all codebooks, and ``latent_perplexity`` how many the average one seems to have.
+        The KL is from the uniform prior; the mutual information is from the marginal over all documents.
+        ``latent_used`` counts values that are ever the most likely, ``latent_perplexity`` is the exponential
+        of the entropy of the marginal.
         """
         names = ("latent_kl", "latent_entropy", "latent_information", "latent_used", "latent_perplexity")
         if not self.variables.sum():
@@ -135,7 +141,7 @@ class Tally:
 
 
 def _shown(count: int) -> list[int]:
-    """Places 1, 2, 5, 10, 20, 50 … of a list, and its last, counted from 0."""
+    """Return the indices of the places 1, 2, 5, 10, 20, 50 … of a list, and of its last."""
     round_numbers = [digit * 10**power for power in range(len(str(count))) for digit in (1, 2, 5)]
     return sorted({number - 1 for number in [*round_numbers, count] if 1 <= number <= count})
 
@@ -148,7 +154,7 @@ def _exp(nats: Tensor) -> float:
 def evaluate(
     model: Model,
     documents: Documents,
-    settings: EvaluateSettings,
+    settings: EvaluateOptions,
     *,
     words: bool = True,
     bounded: bool = True,
@@ -158,9 +164,9 @@ def evaluate(
     reduce: Callable[[Tensor], Tensor] = lambda tally: tally,
     advance: Advance = no_advance,
 ) -> dict[str, Any]:
-    """Score every document, with no frame observed. Each process takes every n-th batch.
+    """Return the scores of a split, with no frame observed. Each process takes every n-th batch.
 
-    Without ``words``, only the latent variables are inferred; ``observe`` is shown them.
+    Without ``words``, only the latent variables are inferred. ``observe`` receives their posterior.
     """
     training = model.training
     model.eval()
@@ -188,3 +194,43 @@ def evaluate(
     model.train(training)
     scores = total.reduced(reduce).scores(scoring is not None)
     return {**scores, CONDITIONS_ON_TARGETS: None if scoring is None else int(scoring.conditions_on_targets)}
+
+
+def run(evaluation: Evaluation, data: Data) -> Result:
+    return Result(len(evaluation.documents), evaluation.split_pass.scores)
+
+
+TASK = Task(
+    name="perplexity",
+    title="Perplexity",
+    explanation="Lower is better. † The model has read the words that it predicts: in SSDVAE and HAQAE “ppl” "
+    "conditions on latent variables that were inferred from them, and a document vector reads them too. "
+    "Only the bound, which pays for the latent variables, "
+    "compares models with and without them. "
+    "The paper's perplexity counts separators. “Information” is the mutual information of an event and its "
+    "frame, or of a document and a latent variable, in nats: next to 0, the frames say nothing.",
+    figures=(
+        Figure("ppl", "ppl", "lower", digits=2, marked_by=CONDITIONS_ON_TARGETS),
+        Figure(
+            "ppl_with_separators",
+            "ppl with separators",
+            "lower",
+            digits=2,
+            paper="1a",
+            marked_by=CONDITIONS_ON_TARGETS,
+        ),
+        Figure("ppl_bound", "ppl bound", "lower", digits=2, headline="perplexity bound"),
+        Figure(
+            "latent_information",
+            "information, nats",
+            digits=2,
+            compared=False,
+            note="mutual information of event and frame, nats",
+        ),
+        Figure("latent_used", "values in use", digits=0, compared=False),
+    ),
+    # It needs no words: of a model without them, it measures the use of the latent variables.
+    run=run,
+    settings=("events", "bound_samples", "eval_batch", "eval_seed"),
+    scores_words=True,
+)

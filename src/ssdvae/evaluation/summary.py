@@ -1,19 +1,20 @@
-"""Runs side by side: mean and deviation over those that differ in nothing but the seed."""
+"""Scores of runs side by side: mean and deviation over seeds, and published figures to compare with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from ssdvae.config import TrainSettings
-from ssdvae.errors import UserError
-from ssdvae.evaluation.tasks import TASKS
-from ssdvae.evaluation.tasks.base import Figure
-from ssdvae.measurements import read_scores
-from ssdvae.runs import Run, distinct
+from ssdvae.evaluation.registry import TASKS
+from ssdvae.evaluation.task import Figure
+from ssdvae.io.errors import UserError
+from ssdvae.io.run import Run, unique_folders
+from ssdvae.io.scores import read_scores
+from ssdvae.options import differences
+from ssdvae.training.options import TrainOptions
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,11 @@ class Spread:
 
     @property
     def deviation(self) -> float | None:
-        """That of a sample; a single run has none."""
+        """The sample standard deviation; None for a single run."""
         return stdev(self.values) if len(self.values) > 1 else None
 
     def text(self, figure: Figure, shown: Callable[[float], str] | None = None) -> str:
-        """As a table shows it, or as ``shown`` does."""
+        """Return mean ± deviation as a table shows it, or as ``shown`` does."""
         shown = shown or figure.text
         spread = "" if self.deviation is None else f" ± {shown(self.deviation)}"
         return f"{shown(self.mean)}{spread}{self.mark}"
@@ -43,7 +44,7 @@ class Spread:
 class Row:
     """One configuration on one set of data."""
 
-    settings: TrainSettings  # of one of its runs
+    settings: TrainOptions  # of one of its runs
     differs: dict[str, Any]  # the settings in which the configurations differ
     task: str
     data: str
@@ -61,16 +62,16 @@ class Row:
 
 
 def summarize(folders: Sequence[Path]) -> list[Row]:
-    """A row for each configuration, task and data; runs of the same configuration are averaged.
+    """Return a row per configuration, task and data; runs of the same configuration are averaged.
 
-    What another version has measured, under the name of a task that this one does not have, is left out.
+    Scores of tasks that this version does not have are left out.
     """
-    folders = distinct(folders)
+    folders = unique_folders(folders)
     runs = [(folder, *Run(folder).config(), read_scores(folder)) for folder in folders]
     for folder, _, _, measured in runs:
         if not measured:
             raise UserError(f"{folder} was not measured yet: ssdvae evaluate {folder}")
-    names = differing([settings for _, _, settings, _ in runs])
+    names = differences([settings.values() for _, _, settings, _ in runs], ("model", "seed"))
     rows: dict[tuple[Any, ...], Row] = {}
     for _, corpus, settings, measured in runs:
         differs = {name: settings.values().get(name) for name in names}
@@ -84,16 +85,8 @@ def summarize(folders: Sequence[Path]) -> list[Row]:
     return list(rows.values())
 
 
-def differing(settings: Sequence[TrainSettings]) -> list[str]:
-    """The settings that are not the same in all runs, other than the seed and the model."""
-    names = [name for name in TrainSettings.names() if name not in ("seed", "model")]
-    # One that only some of the models have differs among those that have it.
-    values = [s.values() for s in settings]
-    return [name for name in names if len({str(v[name]) for v in values if name in v}) > 1]
-
-
 def score_tables(rows: Sequence[Row]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """A table for each task and data: its title, its head and its lines."""
+    """Yield the title, head and lines of a table per task and data."""
     for task, data, digest in dict.fromkeys((row.task, row.data, row.sha256) for row in rows):
         mine = [row for row in rows if (row.task, row.data, row.sha256) == (task, data, digest)]
         figures = TASKS[task].figures
@@ -108,3 +101,51 @@ def score_tables(rows: Sequence[Row]) -> Iterator[tuple[str, list[str], list[lis
             for row in mine
         ]
         yield f"{task}, {data}", head, lines
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """A published figure: the mean over some runs and their standard deviation."""
+
+    table: str
+    model: str
+    attention: str  # empty for a model that has only one kind
+    observe: float | None  # ε; None for a model that observes no frames, or all
+    data: str
+    split: str
+    figure: str
+    mean: float
+    deviation: float
+    printed: str
+
+    def is_of(self, settings: TrainOptions) -> bool:
+        """Tell whether a run with these options reproduces this figure."""
+        values = settings.values()
+        # SSDVAE may have had a vector of the document, but no language model had any.
+        vectors = (values.get("document_vector"), values.get("context_vector"))
+        added = settings.model != "ssdvae" and any(vectors)
+        return (
+            not added
+            and self.model == settings.model
+            and self.attention in ("", values.get("attention"))
+            and self.observe in (None, settings.observe)
+        )
+
+
+@dataclass(frozen=True)
+class Published:
+    """The figures of one publication."""
+
+    source: str
+    tables: Mapping[str, str]  # how each table is cited
+    data: str  # the data on which runs are compared: the others are read beside it
+    note: str  # what the figures are, and what cannot be compared with them
+    figures: tuple[PublishedFigure, ...]
+
+    def counterpart(
+        self, settings: TrainOptions, figure: str, split: str, data: str | None = None
+    ) -> PublishedFigure | None:
+        """Return the figure for such a run; None where there is none."""
+        wanted = (figure, data or self.data, split)
+        found = (p for p in self.figures if (p.figure, p.data, p.split) == wanted and p.is_of(settings))
+        return next(found, None)

@@ -1,107 +1,113 @@
-"""Frames for events, each with its probability; what is uncertain stays latent."""
+"""Annotate events with frames and their probabilities; uncertain events stay latent."""
 
 from __future__ import annotations
 
+import importlib.util
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Protocol
 
-from ssdvae.config import AnnotateSettings
 from ssdvae.data.events import Document, Event, document_from_record, event_from_record
-from ssdvae.data.readers import Skipped
-from ssdvae.data.stream import Found, document_files, found_document, one_by_one, stream
-from ssdvae.errors import DataError, Malformed, UserError, not_installed
-from ssdvae.extraction.lexicon import Guess, read_lexicon
+from ssdvae.data.readers import Skipped, read_documents
+from ssdvae.data.stream import RawDocument, document_files, one_by_one, parse_document, stream
+from ssdvae.extraction.extract import extract
+from ssdvae.extraction.lexicon import FramePrediction, read_lexicon
+from ssdvae.extraction.options import AnnotateOptions, ExtractOptions
 from ssdvae.extraction.readers.text import json_records
-from ssdvae.files import check_exists, stop_at_first_error
-from ssdvae.progress import SILENT, Progress
+from ssdvae.io.errors import DataError, Malformed, UserError, not_installed
+from ssdvae.io.files import check_exists, stop_at_first_error
+from ssdvae.io.progress import SILENT, Progress
+
+log = logging.getLogger(__name__)
 
 TRANSFORMER = "frame-semantic-transformer"
 
 CHUNK = 1000
-"""Documents that a process takes at once: about as many as are annotated in the time in which it starts."""
+"""Documents that a process takes at once: annotating them takes about as long as starting a process."""
 
 
 class Annotator(Protocol):
-    """Whatever can say a frame for each event of a document, or that it does not know one.
+    """Predicts a frame for each event of a document, or None.
 
-    It is pickled for the processes that share the work. Those with one fingerprint say the same frames.
+    It is pickled for the processes that share the work. Equal fingerprints mean equal predictions.
     """
 
-    def guess(self, document: Document) -> list[Guess | None]: ...
+    def predict(self, document: Document) -> list[FramePrediction | None]: ...
 
     def fingerprint(self) -> str: ...
 
 
 @dataclass
-class Annotated:
-    """What an annotation did, in events."""
+class AnnotationCounts:
+    """The numbers of documents of an annotation, and of events by what became of them."""
 
     documents: int = 0
     events: int = 0
-    kept: int = 0
-    framed: int = 0
-    uncertain: int = 0
-    unknown: int = 0
-    resumed: int = 0
-    skipped: Skipped | None = None  # what was bad; None if the first bad document would have stopped it
+    kept: int = 0  # had a frame
+    labelled: int = 0  # got a frame
+    uncertain: int = 0  # below the threshold
+    unknown: int = 0  # no frame of the verb is known
+    resumed: int = 0  # documents that an earlier run had annotated
+    skipped: Skipped | None = None  # bad documents; None if the first one stops the annotation
 
 
 def annotate(
     source: Path,
     out: Path,
     annotator: Annotator,
-    settings: AnnotateSettings | None = None,
+    options: AnnotateOptions | None = None,
     *,
     format: str | None = None,
     skip_bad: Skipped | None = None,
     progress: Progress = SILENT,
-) -> Annotated:
-    """Write the documents of a file, or of a folder of shards, again, with frames, in their order."""
-    settings = settings or AnnotateSettings()
+) -> AnnotationCounts:
+    """Write the documents of a file or a folder of shards with frames, in their order."""
+    options = options or AnnotateOptions()
     chunk = CHUNK
-    if isinstance(annotator, Transformer):
-        # A T5 fills the cores or the GPU by itself, and is so slow that each document is kept at once.
+    if isinstance(annotator, TransformerAnnotator):
+        # A T5 uses all cores or the GPU by itself, and is so slow that each document is written at once.
         chunk = 1
-        if settings.engine == "processes":
-            settings = replace(settings, jobs=1)
+        if options.engine == "processes":
+            options = options.changed(jobs=1)
     done = stream(
         document_files(source, format),
-        partial(one_by_one, work=partial(_annotated, annotator=annotator, settings=settings)),
+        partial(one_by_one, work=partial(_annotate_document, annotator=annotator, options=options)),
         out,
-        settings,
+        options,
         about={"format": format, "annotator": annotator.fingerprint()},
         chunk=chunk,
         skip_bad=skip_bad,
         progress=progress,
         label="annotating",
     )
-    return Annotated(**done.counts, resumed=done.resumed, skipped=skip_bad)
+    return AnnotationCounts(**done.counts, resumed=done.resumed, skipped=skip_bad)
 
 
-def _annotated(
-    found: Found, annotator: Annotator, settings: AnnotateSettings
+def _annotate_document(
+    found: RawDocument, annotator: Annotator, options: AnnotateOptions
 ) -> tuple[Document, Mapping[str, int]]:
-    """A document with the frames that are probable enough."""
-    document = found_document(found)
+    """Return a document with the frames that reach the threshold, and counts of its events."""
+    document = parse_document(found)
     events: list[Event] = []
     counts = Counter[str]()
-    for event, guess in zip(document.events, annotator.guess(document), strict=True):
-        if event.frame is not None and not settings.replace:
+    for event, predict in zip(document.events, annotator.predict(document), strict=True):
+        if event.frame is not None and not options.replace:
             became = "kept"
-        elif guess is None:
+        elif predict is None:
             became = "unknown"
             event = event.changed(frame=None, probability=None)
-        elif guess[1] is not None and guess[1] < settings.threshold:
+        elif predict[1] is not None and predict[1] < options.threshold:
             became = "uncertain"
             event = event.changed(frame=None, probability=None)
         else:
-            became = "framed"
-            # Four digits are more than is known of a probability. Rounding comes after the threshold.
-            event = event.changed(frame=guess[0], probability=guess[1] and round(guess[1], 4))
+            became = "labelled"
+            # Rounded after the comparison with the threshold.
+            event = event.changed(frame=predict[0], probability=predict[1] and round(predict[1], 4))
         counts[became] += 1
         events.append(event)
     return Document(document.id, tuple(events)), counts
@@ -114,13 +120,12 @@ def load_annotator(
     candidates: Path | None = None,
     running_text: Path | None = None,
 ) -> Annotator:
-    """The annotator that goes with a name.
+    """Return the annotator that a name stands for.
 
-    ``framenet``, ``framenet17``, ``framenet15`` or a folder of FrameNet: learns from its examples;
-    ``events.jsonl``: learns from events with frames; ``verbs.csv``, ``verbs.json``: a lexicon;
-    a folder that ``save`` made: what was learned; ``frame-semantic-transformer``: that parser.
-    ``candidates`` (a lexicon) and ``running_text`` (events with frames, whose senses are as common as in
-    texts) go with events to learn from.
+    ``framenet``, ``framenet17``, ``framenet15`` or a folder of FrameNet: a classifier trained on it;
+    ``events.jsonl``: one trained on events with frames; ``verbs.csv``, ``verbs.json``: a lexicon; a folder
+    that ``save`` wrote: the classifier in it; ``frame-semantic-transformer``: that parser. ``candidates`` (a
+    lexicon) and ``running_text`` (events of whole texts with frames) go with events to train on.
     """
     from ssdvae.extraction import framenet
     from ssdvae.extraction.classifier import FrameClassifier
@@ -129,11 +134,11 @@ def load_annotator(
     name = path.name.lower().removesuffix(".gz")
     learns = framenet.is_framenet(frames) or name.endswith((".jsonl", ".ndjson"))
     if save is not None and not learns:
-        raise UserError(f"--save keeps what was learned, and {frames} is not learned from")
+        raise UserError(f"--save writes a trained classifier, and nothing is trained on {frames}")
     if (candidates or running_text) and not name.endswith((".jsonl", ".ndjson")):
-        raise UserError("--candidates and --running-text go with a file of events to learn from (.jsonl)")
+        raise UserError("--candidates and --running-text go with a file of events to train on (.jsonl)")
     if frames == TRANSFORMER:
-        return Transformer()
+        return TransformerAnnotator()
     if framenet.is_framenet(frames):
         classifier = framenet.train(frames)
     else:
@@ -148,7 +153,7 @@ def load_annotator(
             if not name.endswith((".csv", ".tsv", ".json")):
                 raise UserError(
                     f"cannot tell what {path} is from its name\n"
-                    "a lexicon ends in .csv, .tsv or .json, and events to learn from in .jsonl"
+                    "a lexicon ends in .csv, .tsv or .json, and events to train on in .jsonl"
                 )
             return read_lexicon(path)
         extra = read_lexicon(candidates).frames if candidates else None
@@ -161,7 +166,7 @@ def load_annotator(
 
 
 def read_events(path: Path) -> Iterator[Event]:
-    """Events of JSON lines that are documents, or events by themselves."""
+    """Yield the events of JSON lines that are documents, or events by themselves."""
     for number, record in json_records(path, stop_at_first_error):
         try:
             if "events" in record:
@@ -172,8 +177,8 @@ def read_events(path: Path) -> Iterator[Event]:
             raise DataError(path, number, error.found, error.expected) from error
 
 
-class Transformer:
-    """frame-semantic-transformer, a T5 that reads sentences. It does not say how sure it is."""
+class TransformerAnnotator:
+    """frame-semantic-transformer, a T5 that reads sentences. It gives no probabilities."""
 
     def __init__(self) -> None:
         try:
@@ -183,7 +188,7 @@ class Transformer:
         self.model: Any = package.FrameSemanticTransformer()
         self.version: str = getattr(package, "__version__", "")
 
-    def guess(self, document: Document) -> list[Guess | None]:
+    def predict(self, document: Document) -> list[FramePrediction | None]:
         keys = [self._sentence(document.id, event) for event in document.events]
         sentences = list(dict.fromkeys((start, text) for start, text, _ in keys))
         results = self.model.detect_frames_bulk([text for _, text in sentences]) if sentences else []
@@ -200,7 +205,7 @@ class Transformer:
 
     @staticmethod
     def _sentence(id: str, event: Event) -> tuple[int, str, int]:
-        """Where the sentence of an event begins, what it says, and where in it the verb stands."""
+        """Return the start of an event's sentence, its text, and the position of the verb in it."""
         origin = event.origin
         if origin is None or origin.text is None or origin.text_start is None:
             raise UserError(
@@ -208,3 +213,24 @@ class Transformer:
                 "extract them with --keep-text"
             )
         return origin.text_start, origin.text, origin.start - origin.text_start
+
+
+EXAMPLE_THRESHOLD = 0.6
+
+
+def annotate_example(out: Path) -> Document | None:
+    """Extract and annotate the example text of the package, write it to ``out/ferry.jsonl`` and return it.
+
+    It was written and parsed by hand. Without the package that reads CoNLL-U, log a hint and return None.
+    """
+    if importlib.util.find_spec("conllu") is None:
+        log.info("to see events found in text, too: pip install 'ssdvae[conllu]'")
+        return None
+    out.mkdir(parents=True, exist_ok=True)
+    events, labelled = out / "ferry.events.jsonl", out / "ferry.jsonl"
+    with as_file(files("ssdvae.extraction") / "example") as example:
+        extract([example / "ferry.conllu"], events, ExtractOptions(keep_text=True, jobs=1))
+        lexicon = read_lexicon(example / "verbs.csv")
+    annotate(events, labelled, lexicon, AnnotateOptions(threshold=EXAMPLE_THRESHOLD))
+    [document] = read_documents(labelled)
+    return document

@@ -1,15 +1,14 @@
-"""Which of a verb's frames is meant: a small classifier over the words of the event.
+"""A log-linear classifier that chooses among the frames of a verb by the words of the event.
 
 p(f | event) = exp(s(f)) / Σ_g exp(s(g)), over the candidate frames g of the verb, with
 s(f) = Σ_x w[hash(f, x)], over the features x of the event
 
 The features are the words in the slots and which slots are filled, alone (shared by all verbs of a frame) and
-with the verb. The weights maximise the likelihood of annotated events, less λ‖w‖². They stand in one vector,
-at the hash of the frame and the feature, so that no dictionary is needed.
+with the verb. The weights maximise the log-likelihood of annotated events less λ‖w‖². They are hashed into
+one vector by frame and feature.
 
-Examples that were picked to show each sense say what a sense looks like, but not how common it is. Running
-text does: the weights w₀ of the examples are adapted to it, by its likelihood less λ‖w − w₀‖² (Chelba and
-Acero 2006). What it is silent about stays as it was.
+Examples that were chosen to show each sense do not tell how common it is. Running text does: the weights w₀
+of the examples are adapted to it by maximising its log-likelihood less λ‖w − w₀‖² (Chelba and Acero 2006).
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from ssdvae.data.events import SLOTS, Document, Event
-from ssdvae.errors import DataError, UserError
-from ssdvae.extraction.lexicon import Guess, Lexicon, entry, most_probable
-from ssdvae.files import atomic_write
-from ssdvae.records import read_json
+from ssdvae.extraction.lexicon import FramePrediction, Lexicon, most_likely, normalize_verb
+from ssdvae.io.errors import DataError, UserError
+from ssdvae.io.files import atomic_write
+from ssdvae.io.records import Record, read_json
 
 KIND = "frame-classifier"
 SIZE = 2**20
 REGULARISATION = 0.5
-"""λ: the best for a held-out tenth of FrameNet's examples (docs/extraction.md). Adaptation has the same."""
+"""λ, chosen on a held-out tenth of FrameNet's examples (docs/extraction.md); adaptation uses the same."""
 STEPS = 60
 
 
 def features(event: Event, verb: str) -> list[str]:
-    """What is looked at in an event: always the same number of things."""
+    """Return the features of an event; their number is always the same."""
     arguments = event.values(len(SLOTS))[1:]
     subj, obj, mod = (word or "-" for word in arguments)
     filled = "".join(letter for letter, word in zip("som", arguments, strict=True) if word)
@@ -55,9 +54,14 @@ def features(event: Event, verb: str) -> list[str]:
     ]
 
 
-def places(frame: str, names: Iterable[str]) -> list[int]:
-    """Where the weights of a frame's features stand."""
+def feature_indices(frame: str, names: Iterable[str]) -> list[int]:
+    """Return the indices of the weights of a frame's features."""
     return [zlib.crc32(f"{frame} {name}".encode()) % SIZE for name in names]
+
+
+class _LexiconRecord(Record, extra="ignore"):
+    frames: dict[str, dict[str, float]]
+    forms: dict[str, str]
 
 
 class FrameClassifier:
@@ -67,19 +71,23 @@ class FrameClassifier:
         self.lexicon, self.weights = lexicon, weights
 
     def probabilities(self, event: Event) -> dict[str, float]:
-        """Of each frame that the verb can evoke; none for an unknown verb."""
+        """Return the probability of each frame of the event's verb; none for an unknown verb."""
         frames = list(self.lexicon.candidates(event))
         if len(frames) < 2:
             return dict.fromkeys(frames, 1.0)
         names = features(event, self.lexicon.verb(event))
-        scores = np.array([self.weights[places(frame, names)].sum(dtype=np.float64) for frame in frames])
+        scores = np.array(
+            [self.weights[feature_indices(frame, names)].sum(dtype=np.float64) for frame in frames]
+        )
         weights = np.exp(scores - scores.max())
         return dict(zip(frames, (weights / weights.sum()).tolist(), strict=True))
 
-    def guess(self, document: Document) -> list[Guess | None]:
-        return [most_probable(self.probabilities(event)) for event in document.events]
+    def predict(self, document: Document) -> list[FramePrediction | None]:
+        """Return the likeliest frame of each event; None for an unknown verb."""
+        return [most_likely(self.probabilities(event)) for event in document.events]
 
     def fingerprint(self) -> str:
+        """Return a hash of the lexicon and the weights."""
         return hashlib.sha256(self.lexicon.fingerprint().encode() + self.weights.tobytes()).hexdigest()
 
     @classmethod
@@ -88,22 +96,22 @@ class FrameClassifier:
         events: Iterable[Event],
         candidates: Mapping[str, Iterable[str]] | None = None,
     ) -> FrameClassifier:
-        """Learn from events with frames; ``candidates`` adds frames of verbs that were not seen with them."""
-        examples = _with_frames(events)
+        """Return a classifier trained on events with frames; ``candidates`` adds unseen frames of verbs."""
+        examples = _labelled(events)
         known: dict[str, Mapping[str, float]] = {}
         for verb, frames in (candidates or {}).items():
-            known[entry(verb)] = {**known.get(entry(verb), {}), **dict.fromkeys(frames, 0)}
-        lexicon = _counted(Lexicon(known), examples)
-        return cls(lexicon, _fit(examples, lexicon, np.zeros(SIZE, np.float32)))
+            known[normalize_verb(verb)] = {**known.get(normalize_verb(verb), {}), **dict.fromkeys(frames, 0)}
+        lexicon = _add_counts(Lexicon(known), examples)
+        return cls(lexicon, _fit_weights(examples, lexicon, np.zeros(SIZE, np.float32)))
 
     def adapt(self, events: Iterable[Event]) -> FrameClassifier:
-        """The same classifier after some running text with frames, whose senses are as common as in texts."""
-        examples = _with_frames(events)
-        lexicon = _counted(self.lexicon, examples)
-        return FrameClassifier(lexicon, _fit(examples, lexicon, self.weights))
+        """Return the classifier adapted to running text with frames."""
+        examples = _labelled(events)
+        lexicon = _add_counts(self.lexicon, examples)
+        return FrameClassifier(lexicon, _fit_weights(examples, lexicon, self.weights))
 
     def save(self, folder: Path) -> None:
-        """A folder of JSON and safetensors."""
+        """Write a folder of JSON and safetensors."""
         folder.mkdir(parents=True, exist_ok=True)
         config = {"kind": KIND, "size": SIZE, "verbs": len(self.lexicon)}
         files: dict[str, Any] = {
@@ -112,64 +120,69 @@ class FrameClassifier:
         }
         with atomic_write(folder / "model.safetensors") as path:
             save_file({"weights": self.weights}, path)
-        # The config comes last: a folder that has one is whole.
+        # The config comes last: a folder that has one is complete.
         for name, value in files.items():
             with atomic_write(folder / name) as path:
                 path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> FrameClassifier:
-        """Only JSON and safetensors are read: nothing in them can be executed."""
-        config = read_json(folder / "config.json", dict, f"the config of a {KIND}")
+        """Read a saved classifier. Executes no code."""
+        config = read_json(folder / "config.json", dict[str, Any], f"the config of a {KIND}")
         if (config.get("kind"), config.get("size")) != (KIND, SIZE):
             raise DataError(
                 folder / "config.json", None, f"{config.get('kind')!r}", f"a {KIND} of this version"
             )
-        lexicon = read_json(folder / "lexicon.json", dict, "a lexicon")
+        lexicon = read_json(folder / "lexicon.json", _LexiconRecord, "a lexicon")
         path = folder / "model.safetensors"
         try:
             weights = load_file(path)["weights"]
-            known = Lexicon(lexicon["frames"], lexicon["forms"])
         except (SafetensorError, OSError, KeyError, AttributeError, TypeError, ValueError) as error:
             raise DataError(path, None, str(error), f"the weights of a {KIND}") from error
-        return cls(known, weights)
+        return cls(Lexicon(lexicon.frames, lexicon.forms), weights)
 
 
-def _with_frames(events: Iterable[Event]) -> list[Event]:
+def _labelled(events: Iterable[Event]) -> list[Event]:
     examples = [event for event in events if event.frame is not None]
     if not examples:
         raise UserError("no event has a frame: there is nothing to learn frames from")
     return examples
 
 
-def _counted(lexicon: Lexicon, examples: Sequence[Event]) -> Lexicon:
-    """A lexicon with the frames of some examples added, and the forms in which their verbs occur."""
+def _add_counts(lexicon: Lexicon, examples: Sequence[Event]) -> Lexicon:
+    """Return a lexicon with the frames of examples added, and the forms in which their verbs occur."""
     counts = defaultdict(Counter[str], {verb: Counter(frames) for verb, frames in lexicon.frames.items()})
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for event in examples:
-        verb = entry(event.lemma or event.head)
+        verb = normalize_verb(event.lemma or event.head)
         counts[verb][str(event.frame)] += 1
         forms[event.head.lower()][verb] += 1
-    known = {verb: dict(sorted(choices.items())) for verb, choices in sorted(counts.items())}
+    # Weights are floats, as a lexicon that is read has them: the fingerprint stays the same.
+    known = {
+        verb: {frame: float(count) for frame, count in sorted(choices.items())}
+        for verb, choices in sorted(counts.items())
+    }
     # "gave" is of "give", however often "gave … out" is of "give out".
     usual = {
         form: min(verbs, key=lambda v: (v.count("_") != form.count("_"), -verbs[v], v))
         for form, verbs in sorted(forms.items())
     }
-    # A form that is a verb of its own, or that the lemma gives away, need not be kept.
+    # A form that is its own verb need not be stored.
     return Lexicon(known, {f: verb for f, verb in (usual | lexicon.forms).items() if f != verb})
 
 
-def _fit(examples: Sequence[Event], lexicon: Lexicon, centre: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The weights, by L-BFGS, not far from a centre. Verbs with one frame have nothing to be told apart."""
-    # Only who learns waits for torch to load; a process that annotates does without.
+def _fit_weights(
+    examples: Sequence[Event], lexicon: Lexicon, prior_mean: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the weights by L-BFGS, regularised towards a prior mean. Verbs with one frame teach nothing."""
+    # Loading torch is slow, and a process that annotates does not need it.
     import torch
 
     rows: list[list[int]] = []
     owner: list[int] = []
     gold: list[int] = []
     for event in examples:
-        verb = entry(event.lemma or event.head)
+        verb = normalize_verb(event.lemma or event.head)
         frames = lexicon.frames[verb]
         if len(frames) < 2:
             continue
@@ -178,13 +191,13 @@ def _fit(examples: Sequence[Event], lexicon: Lexicon, centre: NDArray[np.float32
             if frame == event.frame:
                 gold.append(len(rows))
             owner.append(len(gold) - 1 if frame >= str(event.frame) else len(gold))
-            rows.append(places(frame, names))
+            rows.append(feature_indices(frame, names))
     if not gold:
-        return centre
-    # The vector is mostly empty: work with the places that occur.
+        return prior_mean
+    # The vector is mostly empty: work with the indices that occur.
     used, index = torch.unique(torch.tensor(rows), return_inverse=True)
     group, true, count = torch.tensor(owner), torch.tensor(gold), len(gold)
-    start = torch.from_numpy(centre[used.numpy()]).double()
+    start = torch.from_numpy(prior_mean[used.numpy()]).double()
     learned = start.clone()
     learned.grad = torch.zeros_like(learned)
     optimizer = torch.optim.LBFGS([learned], max_iter=STEPS, history_size=10, line_search_fn="strong_wolfe")
@@ -207,6 +220,6 @@ def _fit(examples: Sequence[Event], lexicon: Lexicon, centre: NDArray[np.float32
 
     with torch.no_grad():
         optimizer.step(closure)  # type: ignore[no-untyped-call]  # torch's
-    weights = centre.copy()
+    weights = prior_mean.copy()
     weights[used.numpy()] = learned.float().numpy()
     return weights

@@ -1,4 +1,4 @@
-"""From files of text to a file of events, or to a folder of shards."""
+"""Extract events from text: into a file, a folder of shards, or one document after another."""
 
 from __future__ import annotations
 
@@ -7,69 +7,97 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from ssdvae.config import ExtractSettings
 from ssdvae.data.events import Document
 from ssdvae.data.readers import Skipped
 from ssdvae.data.stream import Files, Task, one_by_one, stream
-from ssdvae.extraction.parsed import Raw, to_document
+from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.readers import FORMATS, list_files
-from ssdvae.files import Report
-from ssdvae.progress import SILENT, Progress
+from ssdvae.extraction.readers.text import parse_text
+from ssdvae.extraction.rules import extract_document
+from ssdvae.extraction.tree import RawDocument
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import Report
+from ssdvae.io.progress import SILENT, Progress
 
 CHUNK = 16
 """Documents that a process takes at once."""
 
 
 @dataclass
-class Extracted:
-    """What an extraction did."""
+class ExtractionCounts:
+    """The numbers of documents and events of an extraction."""
 
     documents: int = 0
     events: int = 0
-    resumed: int = 0
+    resumed: int = 0  # documents that an earlier run had extracted
     skipped: Skipped = field(default_factory=lambda: Skipped(unit="document"))
 
 
 def extract(
     sources: Sequence[Path],
     out: Path,
-    settings: ExtractSettings | None = None,
+    options: ExtractOptions | None = None,
     *,
     format: str | None = None,
     progress: Progress = SILENT,
-) -> Extracted:
-    """Write the events of all documents, in their order. A bad document is counted and passed over."""
-    settings = settings or ExtractSettings()
-    files = list_files(sources, format)
-    choices = [choice for _, _, choice in files]
-    for choice in dict.fromkeys(choices):
-        FORMATS[choice].check(settings)
+) -> ExtractionCounts:
+    """Write the events of all documents, in their order. A bad document is counted and skipped."""
+    options = options or ExtractOptions()
+    files = _check_files(sources, options, format)
     skipped = Skipped(unit="document")
     done = stream(
-        Files(files, [path for path, _, _ in files], sources, partial(_tasks, settings=settings)),
-        partial(one_by_one, work=partial(_understood, settings=settings)),
+        Files(files, [path for path, _, _ in files], sources, partial(_read, options=options)),
+        partial(one_by_one, work=partial(_extract, options=options)),
         out,
-        settings,
-        about={"formats": choices},
+        options,
+        about={"formats": [choice for _, _, choice in files]},
         chunk=CHUNK,
         skip_bad=skipped,
         progress=progress,
         label="extracting",
     )
-    return Extracted(**done.counts, resumed=done.resumed, skipped=skipped)
+    return ExtractionCounts(**done.counts, resumed=done.resumed, skipped=skipped)
 
 
-def _tasks(
-    files: Sequence[tuple[Path, str, str]], report: Report, settings: ExtractSettings
-) -> Iterator[Task]:
-    """The documents of all files, as quickly as they can be found."""
+def extract_documents(
+    sources: Sequence[Path], options: ExtractOptions, skipped: Skipped, *, format: str | None = None
+) -> Iterator[Document]:
+    """Yield the documents with their events, in this process. A bad document is counted and skipped."""
+    for place, content in _read(_check_files(sources, options, format), skipped, options):
+        try:
+            yield _extract(content, options)[0]
+        except UserError as error:
+            skipped.add(str(error))
+        except Exception as error:  # a parser may raise anything, and one document must not cost all
+            skipped.add(f"{place}: {type(error).__name__}: {error}")
+
+
+def extract_text(text: str, options: ExtractOptions) -> Document:
+    """Return the events of a text."""
+    return extract_document(parse_text("text", text, options), options)
+
+
+File = tuple[Path, str, str]
+"""A file: its path, its name for the user, and its format."""
+
+
+def _check_files(sources: Sequence[Path], options: ExtractOptions, format: str | None) -> list[File]:
+    """Return the files of the sources; raise if something that reads them is not installed."""
+    files = list_files(sources, format)
+    for choice in dict.fromkeys(choice for _, _, choice in files):
+        FORMATS[choice].check(options)
+    return files
+
+
+def _read(files: Sequence[File], report: Report, options: ExtractOptions) -> Iterator[Task]:
+    """Yield the raw documents of all files."""
     for path, name, choice in files:
-        for raw in FORMATS[choice].read(path, settings, report):
-            # A document that is named by its file is named by the way to it: folders have files of one name.
+        for raw in FORMATS[choice].read(path, options, report):
+            # A document that is named after its file gets the path: folders have files of one name.
             named = replace(raw, id=name) if raw.id == path.name else raw
             yield f"{path}, document {named.id!r}", (choice, named)
 
 
-def _understood(found: tuple[str, Raw], settings: ExtractSettings) -> tuple[Document, Mapping[str, int]]:
-    choice, raw = found
-    return to_document(FORMATS[choice].parse(raw, settings), settings), {}
+def _extract(content: tuple[str, RawDocument], options: ExtractOptions) -> tuple[Document, Mapping[str, int]]:
+    choice, raw = content
+    return extract_document(FORMATS[choice].parse(raw, options), options), {}

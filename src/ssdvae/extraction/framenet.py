@@ -1,22 +1,30 @@
-"""FrameNet through NLTK's reader: the frames of each verb, annotated examples."""
+"""FrameNet: the frames of each verb, and annotated verbs as events.
+
+A release is a folder of XML files. ``luIndex.xml`` lists the lexical units: a word in a frame.
+``lu/lu11.xml`` has the annotated examples of unit 11, and ``fulltext/`` has texts that are annotated from
+beginning to end.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ssdvae.data.events import Event
-from ssdvae.errors import UserError, not_installed
 from ssdvae.extraction.classifier import FrameClassifier
-from ssdvae.extraction.lexicon import entry
+from ssdvae.extraction.lexicon import normalize_verb
+from ssdvae.io.errors import DataError, UserError, not_installed, shorten
 
-# What to say on the command line, the name in nltk.corpus, the name to download.
-RELEASES = {"framenet17": ("framenet", "framenet_v17"), "framenet15": ("framenet15", "framenet_v15")}
-INDEXES = ["frRelation.xml", "frameIndex.xml", "fulltextIndex.xml", "luIndex.xml", "semTypes.xml"]
+RELEASES = {"framenet17": "framenet_v17", "framenet15": "framenet_v15"}
+"""Releases by name, the newest first, and the folder in which NLTK's downloader puts each."""
 
-# Where a noun phrase goes on after its head: "the man [in the boat]", "a boat [that sank]".
+NAMESPACE = "{http://framenet.icsi.berkeley.edu}"
+
+# Where a noun phrase continues after its head: "the man [in the boat]", "a boat [that sank]".
 AFTER_HEAD = frozenset(
     (
         *("of", "in", "on", "at", "to", "from", "by", "with", "for", "about", "into", "over", "under"),
@@ -26,126 +34,169 @@ AFTER_HEAD = frozenset(
 )
 
 
+class VerbUnit(NamedTuple):
+    """A verb, a frame that it evokes, and the file with examples of it."""
+
+    verb: str
+    frame: str
+    path: Path
+
+
 def is_framenet(name: str) -> bool:
-    """Whether this names a release of FrameNet, or a folder with one in it."""
+    """Tell whether this names a release of FrameNet or is the folder of one."""
     return name == "framenet" or name in RELEASES or (Path(name) / "frameIndex.xml").is_file()
 
 
-def open_framenet(name: str) -> Any:
-    """NLTK's reader of a release: ``framenet17``, ``framenet15``, the newer one there is, or a folder."""
-    try:
-        import nltk.corpus
-        import nltk.data
-        from nltk.corpus.reader.framenet import FramenetCorpusReader
-    except ImportError as error:
-        raise not_installed("nltk", "framenet", "reading FrameNet") from error
-    if name not in ("framenet", *RELEASES):
-        # NLTK reads only what is in its data folders; one that the user names is made such a folder.
-        folder = str(Path(name).resolve())
-        if folder not in nltk.data.path:
-            nltk.data.path.append(folder)
-        return FramenetCorpusReader(folder, INDEXES)
-    wanted = list(RELEASES) if name == "framenet" else [name]
+def find_framenet(name: str) -> Path:
+    """Return the folder of a release: framenet17, framenet15, framenet (the newer of them), or the folder."""
+    if name != "framenet" and name not in RELEASES:
+        return Path(name)
+    wanted = list(RELEASES.values()) if name == "framenet" else [RELEASES[name]]
     for release in wanted:
-        reader = getattr(nltk.corpus, RELEASES[release][0])
-        try:
-            reader.ensure_loaded()
-        except LookupError:
-            continue
-        return reader
+        for folder in _nltk_folders():
+            if (folder / "corpora" / release / "frameIndex.xml").is_file():
+                return folder / "corpora" / release
     raise UserError(
-        f"the corpus {name} is not installed\npython -m nltk.downloader {RELEASES[wanted[0]][1]}\n"
-        "or name the folder of a FrameNet release, the one with frameIndex.xml in it"
+        f"{name} is not in a data folder of NLTK\n"
+        f"download it: pip install nltk && python -m nltk.downloader {wanted[0]}\n"
+        "or ask for it at https://framenet.icsi.berkeley.edu and name its folder, which has frameIndex.xml"
     )
 
 
-def verbs(framenet: Any) -> Iterator[tuple[str, str, Any]]:
-    """Each verb with a frame that it evokes, and NLTK's record of the two (a lexical unit)."""
-    for frame in framenet.frames():
-        for unit in frame.lexUnit.values():
-            if unit.POS == "V":
-                yield entry(unit.name.rpartition(".")[0]), frame.name, unit
+def _nltk_folders() -> list[Path]:
+    """Return the folders in which NLTK looks for its data."""
+    named = [Path(folder) for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder]
+    own = [Path(sys.prefix, inner) for inner in ("", "share", "lib")]
+    shared = [Path("/usr", inner) for inner in ("share", "local/share", "lib", "local/lib")]
+    return [*named, *(folder / "nltk_data" for folder in (Path.home(), *own, *shared))]
 
 
 def train(name: str) -> FrameClassifier:
-    """A classifier that has learned from the annotated examples of a release, and from its full texts."""
-    framenet = open_framenet(name)
+    """Return a classifier trained on the examples of a release, and adapted to its full texts."""
+    folder = find_framenet(name)
     candidates: dict[str, list[str]] = {}
     events: list[Event] = []
-    for verb, frame, unit in verbs(framenet):
-        candidates.setdefault(verb, []).append(frame)
-        for sentence in _sentences(unit):
-            event = event_of(sentence, verb, frame)
-            if event is not None:
-                events.append(event)
+    for unit in verb_units(folder):
+        candidates.setdefault(unit.verb, []).append(unit.frame)
+        events += examples(unit)
     if not events:
         raise UserError(f"{name} has no annotated examples of verbs\nis the folder lu/ of the release there?")
     classifier = FrameClassifier.fit(events, candidates)
-    texts = list(full_texts(framenet))
+    texts = list(full_texts(folder))
     return classifier.adapt(texts) if texts else classifier
 
 
-def full_texts(framenet: Any) -> Iterator[Event]:
-    """The verbs of the texts that were annotated from beginning to end."""
-    for document in framenet.docs_metadata():
-        try:
-            sentences = framenet.doc(document.ID).sentence
-        except OSError:
-            # As with lexical units: listed, but not there.
-            continue
-        for sentence in sentences:
-            # The first set has the parts of speech.
-            for annotation in sentence.annotationSet[1:]:
-                verb, _, kind = annotation.get("luName", "").rpartition(".")
-                event = event_of(annotation, entry(verb), annotation.frameName) if kind == "v" else None
-                if event is not None:
-                    yield event
+def verb_units(folder: Path) -> Iterator[VerbUnit]:
+    """Yield each verb with each frame that it evokes."""
+    for unit in _read_xml(folder / "luIndex.xml").iter(f"{NAMESPACE}lu"):
+        name, _, part_of_speech = unit.get("name", "").rpartition(".")
+        if part_of_speech == "v":
+            path = folder / "lu" / f"lu{unit.get('ID')}.xml"
+            yield VerbUnit(normalize_verb(name), unit.get("frameName", ""), path)
 
 
-def _sentences(unit: Any) -> Any:
-    from nltk.corpus.reader.framenet import FramenetError
+def examples(unit: VerbUnit) -> Iterator[Event]:
+    """Yield the annotated examples of a verb in a frame. Some units have no file."""
+    if unit.path.is_file():
+        for text, _, spans in _annotations(unit.path):
+            if (event := to_event(text, spans, unit.verb, unit.frame)) is not None:
+                yield event
 
+
+def full_texts(folder: Path) -> Iterator[Event]:
+    """Yield the verbs of the texts that are annotated from beginning to end."""
+    for path in sorted((folder / "fulltext").glob("*.xml")):
+        for text, attributes, spans in _annotations(path):
+            verb, _, part_of_speech = attributes.get("luName", "").rpartition(".")
+            frame = attributes.get("frameName")
+            event = to_event(text, spans, normalize_verb(verb), frame) if frame else None
+            if part_of_speech == "v" and event is not None:
+                yield event
+
+
+Span = tuple[int, int, str]
+"""The characters [start, end) of a sentence, and their label."""
+
+Spans = dict[str, list[Span]]
+"""The spans of the layers Target, GF (grammatical function) and PT (phrase type)."""
+
+
+def _annotations(path: Path) -> Iterator[tuple[str, Mapping[str, str], Spans]]:
+    """Yield the annotated targets of a file: text of the sentence, attributes of the annotation, spans."""
+    for sentence in _read_xml(path).iter(f"{NAMESPACE}sentence"):
+        text = sentence.findtext(f"{NAMESPACE}text") or ""
+        # The first set has the parts of speech.
+        for annotation in list(sentence.iterchildren(f"{NAMESPACE}annotationSet"))[1:]:
+            if annotation.get("cxnID") is None:  # not of a construction
+                yield text, annotation.attrib, _spans(path, annotation)
+
+
+def _read_xml(path: Path) -> Any:
+    """Return the root of a file; no entity of it is expanded and nothing is fetched."""
     try:
-        return unit.exemplars
-    except FramenetError:
-        # Some lexical units are listed, but have no file.
-        return []
+        from lxml import etree
+    except ImportError as error:
+        raise not_installed("lxml", "framenet", "reading FrameNet") from error
+    try:
+        return etree.parse(path, etree.XMLParser(resolve_entities=False, no_network=True)).getroot()
+    except (etree.XMLSyntaxError, OSError) as error:
+        line = getattr(error, "lineno", None)
+        raise DataError(path, line, str(error), "a file of FrameNet in XML") from error
 
 
-def event_of(sentence: Any, verb: str, frame: str) -> Event | None:
-    """An annotated example as an event.
+def _spans(path: Path, annotation: Any) -> Spans:
+    found: Spans = {}
+    for layer in annotation.iterchildren(f"{NAMESPACE}layer"):
+        name = layer.get("name")
+        if name not in ("Target", "GF", "PT") or found.get(name):
+            continue
+        found[name] = []
+        for label in layer.iterchildren(f"{NAMESPACE}label"):
+            start, end = label.get("start"), label.get("end")
+            if start is None:
+                continue  # an argument that is not expressed
+            try:
+                found[name].append((int(start), int(end) + 1, label.get("name", "")))
+            except (TypeError, ValueError) as error:
+                place = f"{shorten(start)} to {shorten(end)}"
+                raise DataError(path, label.sourceline, place, "the characters of a label") from error
+        found[name].sort()
+    return found
+
+
+def to_event(text: str, spans: Spans, verb: str, frame: str) -> Event | None:
+    """Return an annotated example as an event; None without a target.
 
     The grammatical functions give the slots, as `extract` would fill them: Ext (external argument) is the
     subject, Obj the object, and without one, the first dependent that is a prepositional phrase.
     """
-    if not sentence.get("Target"):
+    if not spans.get("Target"):
         return None
-    text = sentence.text
-    form = "_".join(text[start:end] for start, end in sentence.Target)
+    form = "_".join(text[start:end] for start, end, _ in spans["Target"])
     subj = obj = mod = None
-    prepositional = {(start, end) for start, end, kind in sentence.get("PT", []) if kind.startswith("PP")}
-    for start, end, function in sentence.get("GF", []):
+    prepositional = {(start, end) for start, end, kind in spans.get("PT", []) if kind.startswith("PP")}
+    for start, end, function in spans.get("GF", []):
         words = text[start:end].lower().split()
         if function == "Ext" and subj is None:
-            subj = head(words)
+            subj = head_of_phrase(words)
         elif function == "Obj" and (obj is None or mod is not None):
-            obj, mod = head(words), None
+            obj, mod = head_of_phrase(words), None
         elif function == "Dep" and obj is None and (start, end) in prepositional and len(words) > 1:
-            obj, mod = head(words[1:]), words[0]
-    return Event(entry(form), subj, obj, mod, frame=frame, lemma=verb)
+            obj, mod = head_of_phrase(words[1:]), words[0]
+    return Event(normalize_verb(form), subj, obj, mod, frame=frame, lemma=verb)
 
 
-def head(words: list[str]) -> str | None:
-    """The head of a noun phrase, roughly: its last word before anything that goes on after a head."""
-    kept: list[str] = []
+def head_of_phrase(words: list[str]) -> str | None:
+    """Return the head of a noun phrase, roughly: its last word before anything that follows a head."""
+    phrase: list[str] = []
     for word in words:
-        if kept and word in AFTER_HEAD:
+        if phrase and word in AFTER_HEAD:
             break
         plain = re.sub(r"^\W+|\W+$", "", word)
         if plain:
-            kept.append(plain)
-        if kept and word.endswith((",", ";", ":")):
+            phrase.append(plain)
+        if phrase and word.endswith((",", ";", ":")):
             break
-    if len(kept) > 1 and kept[-1] in ("s", "'s"):
-        kept.pop()
-    return kept[-1] if kept else None
+    if len(phrase) > 1 and phrase[-1] in ("s", "'s"):
+        phrase.pop()
+    return phrase[-1] if phrase else None

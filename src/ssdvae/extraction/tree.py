@@ -1,6 +1,6 @@
-"""A dependency tree, whoever parsed it, in the labels of Universal Dependencies (UD).
+"""Dependency trees in the labels of Universal Dependencies (UD), and documents before and after parsing.
 
-Parsers of two schools are brought together here, so that nobody after this file need know which one it was:
+Trees of two annotation schemes are converted to the first:
 
 UD (CoNLL-U files, most spaCy models)    moved ─obl→ Beijing ─case→ to
 Stanford, ClearNLP (CoreNLP, English     moved ─prep→ to ─pobj→ Beijing
@@ -10,12 +10,12 @@ spaCy models, Concrete communications)
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 NO_HEAD = -1
 
-# Labels of the Stanford and ClearNLP schemes that UD calls otherwise. None of them is a label of UD with
-# another meaning, so a tree that is UD already passes through unchanged.
 UD_LABELS = {
     "ROOT": "root",
     "dobj": "obj",
@@ -31,14 +31,17 @@ UD_LABELS = {
     "dative": "iobj",
     "neg": "advmod",
 }
+"""Labels of Stanford and ClearNLP, and their names in UD. None of them has another meaning in UD, so that a
+tree in UD stays as it is."""
+
 PREPOSITIONS = ("prep", "agent", "dative")
 NOUNS = ("NOUN", "PROPN", "PRON", "NN", "NNS", "NNP", "NNPS", "PRP")
 
 
 class Token(NamedTuple):
-    """A word of a sentence: its head is the place of another word, and its span is in the whole document.
+    """A word of a sentence: its head is an index in the sentence, its span is in the whole document.
 
-    ``pos`` is a tag of UD or, from parsers that know no other, of the Penn Treebank.
+    ``pos`` is a tag of UD or, from parsers that have no other, of the Penn Treebank.
     """
 
     form: str
@@ -51,57 +54,55 @@ class Token(NamedTuple):
 
     @property
     def base(self) -> str:
-        """The relation without its subtype: ``obl`` for ``obl:agent``."""
+        """The relation without its subtype: ``obl`` of ``obl:agent``."""
         return self.relation.partition(":")[0]
 
 
 class Tree:
-    """One sentence. Nothing is taken for granted: a head may be missing, and heads may run in a circle."""
+    """A sentence. A head may be missing, and heads may form a cycle."""
 
     def __init__(self, tokens: Iterable[Token]) -> None:
-        self.tokens = _in_ud(list(tokens))
+        self.tokens = _to_ud(list(tokens))
         self._lower = [token.form.lower().replace("’", "'") for token in self.tokens]
         self._bases = [token.base for token in self.tokens]
         self._children: list[list[int]] = [[] for _ in self.tokens]
-        for place, token in enumerate(self.tokens):
+        for index, token in enumerate(self.tokens):
             if token.head != NO_HEAD:
-                self._children[token.head].append(place)
+                self._children[token.head].append(index)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def __getitem__(self, place: int) -> Token:
-        return self.tokens[place]
+    def __getitem__(self, index: int) -> Token:
+        return self.tokens[index]
 
-    def lower(self, place: int) -> str:
-        """A word in lower case, with the apostrophe of typewriters."""
-        return self._lower[place]
+    def lower(self, index: int) -> str:
+        """Return a word in lower case, with a straight apostrophe."""
+        return self._lower[index]
 
-    def below(self, place: int) -> list[int]:
-        """All words right under one, in order."""
-        return self._children[place]
-
-    def children(self, place: int, *relations: str) -> list[int]:
-        """The words under one that are in these relations, named with or without a subtype; in order."""
+    def children(self, index: int, *relations: str) -> list[int]:
+        """Return the children of a word, in order: all, or those in these relations or subtypes."""
+        if not relations:
+            return self._children[index]
         tokens, bases = self.tokens, self._bases
-        return [c for c in self._children[place] if bases[c] in relations or tokens[c].relation in relations]
+        return [c for c in self._children[index] if bases[c] in relations or tokens[c].relation in relations]
 
-    def upwards(self, place: int) -> Iterator[int]:
-        """A word, its head, the head of that, and so on; each at most once."""
+    def path_to_root(self, index: int) -> Iterator[int]:
+        """Yield a word, its head, the head of that, and so on; each at most once."""
         seen: set[int] = set()
-        while place != NO_HEAD and place not in seen:
-            seen.add(place)
-            yield place
-            place = self.tokens[place].head
+        while index != NO_HEAD and index not in seen:
+            seen.add(index)
+            yield index
+            index = self.tokens[index].head
 
 
-def _in_ud(tokens: Sequence[Token]) -> list[Token]:
-    """The same words with UD's labels and with prepositions under their nouns."""
-    places = range(len(tokens))
-    heads = [t.head if t.head in places and t.head != place else NO_HEAD for place, t in enumerate(tokens)]
+def _to_ud(tokens: Sequence[Token]) -> list[Token]:
+    """Return the words with UD's labels and with prepositions under their nouns."""
+    indices = range(len(tokens))
+    heads = [t.head if t.head in indices and t.head != index else NO_HEAD for index, t in enumerate(tokens)]
     labels = [UD_LABELS.get(t.relation, t.relation) for t in tokens]
     new_heads = list(heads)
-    for noun in places:
+    for noun in indices:
         if tokens[noun].relation not in ("pobj", "pcomp"):
             continue
         # "out of the house" is out ─prep→ of ─pobj→ house: all on the way up are prepositions of the noun.
@@ -125,3 +126,45 @@ def _in_ud(tokens: Sequence[Token]) -> list[Token]:
         token if (token.head, token.relation) == (head, label) else token._replace(head=head, relation=label)
         for token, head, label in zip(tokens, new_heads, labels, strict=True)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class RawDocument:
+    """A document as it stands in its file, not yet parsed."""
+
+    id: str
+    path: Path
+    line: int | None
+    content: Any
+
+
+@dataclass(frozen=True, slots=True)
+class FrameMention:
+    """A frame that a parser found at these characters of a document."""
+
+    start: int
+    end: int
+    frame: str
+    probability: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """A document with the trees of its sentences; all spans are positions in its ``text``."""
+
+    id: str
+    text: str
+    sentences: tuple[Tree, ...]
+    mentions: tuple[FrameMention, ...] = ()
+
+
+def find_spans(text: str, words: Iterable[str], start: int = 0) -> list[tuple[int, int]] | None:
+    """Return the spans of words that make up a text, with only space between them; None if they do not."""
+    spans = []
+    for word in words:
+        found = text.find(word, start)
+        if found < 0 or text[start:found].strip():
+            return None
+        start = found + len(word)
+        spans.append((found, start))
+    return spans

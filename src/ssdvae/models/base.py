@@ -15,43 +15,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
-from ssdvae.config import SLOTS, ModelSettings, Slots
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.columns import Columns
-from ssdvae.data.reading import Reading
+from ssdvae.data.documents import ContextWindow
+from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.errors import UserError
+from ssdvae.io.errors import UserError
 from ssdvae.models.hub import SavedModel
-from ssdvae.models.layers import LazyAttention, WordOutput, WordReader, full_precision
+from ssdvae.models.latents import FramePosterior, LatentPosterior, LatentQuery, Latents, most_likely
+from ssdvae.models.layers import WordOutput, WordReader, full_precision
 from ssdvae.models.losses import Drawn, draw, inclusion_probabilities, word_log_likelihood
-
-Sampler = Callable[[Float[Tensor, "B F"], Noise], Float[Tensor, "B F"]]
-"""From logits of a latent variable to a point of the simplex."""
-
-
-def categorical(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
-    """Draw a one-hot vector from softmax(logits): the largest of logits + Gumbel noise."""
-    noisy = logits + noise.gumbel(logits.shape[-1], device=logits.device)
-    return functional.one_hot(noisy.argmax(-1), logits.shape[-1]).to(logits.dtype)
-
-
-def most_likely(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
-    """Return the most likely value as a one-hot vector; uses no noise."""
-    return functional.one_hot(logits.argmax(-1), logits.shape[-1]).to(logits.dtype)
-
-
-def probabilities(logits: Float[Tensor, "B F"], noise: Noise) -> Float[Tensor, "B F"]:
-    """Return softmax(logits), the mean of a hard draw; uses no noise."""
-    return logits.softmax(-1)
+from ssdvae.models.options import ModelOptions
 
 
 @dataclass(frozen=True)
@@ -66,69 +48,9 @@ class Loss:
     codes: Int[Tensor, "N B"] | None = None
 
 
-@dataclass(frozen=True)
-class Latents:
-    """What the words of a document condition on beside the words before: a vector for each latent variable.
-
-    A plain language model has none (N = 0). ``frames`` names the frame of each vector, −1 where it is summed
-    out; None in a model whose variables are not frames. ``event`` is the position of the next event.
-    ``word_offsets`` are added to the logits of all words.
-    """
-
-    vectors: Float[Tensor, "B N e"]
-    mask: Bool[Tensor, "B N"]
-    frames: Int[Tensor, "B N"] | None = None
-    event: int = 0
-    word_offsets: Float[Tensor, "B V"] | None = None
-
-    def select(self, rows: Int[Tensor, " K"]) -> Latents:
-        """Return some of the documents, each as often as it is named."""
-        frames, offsets = (None if x is None else x[rows] for x in (self.frames, self.word_offsets))
-        return Latents(self.vectors[rows], self.mask[rows], frames, self.event, offsets)
-
-    def after(self, events: int) -> Latents:
-        """Return the same latents, some events later."""
-        return replace(self, event=self.event + events)
-
-
-@dataclass(frozen=True)
-class LatentQuery:
-    """A query for the latent variables of documents of N events, of which K are read; K may be 0."""
-
-    read: Batch  # the K events
-    observed: Int[Tensor, "B N"]  # observed frames of the N events; −1: latent
-    mask: Bool[Tensor, "B N"]
-    sampler: Sampler
-    noise: Noise
-
-    @classmethod
-    def whole(cls, batch: Batch, sampler: Sampler, noise: Noise) -> LatentQuery:
-        """Read all events of each document."""
-        return cls(batch, batch.observed, batch.mask, sampler, noise)
-
-    @classmethod
-    def continuing(
-        cls, seed: Batch, observed: Int[Tensor, "B N"], sampler: Sampler, noise: Noise
-    ) -> LatentQuery:
-        """Read the events of ``seed``, with which documents of N events begin."""
-        return cls(seed, observed, torch.ones_like(observed, dtype=torch.bool), sampler, noise)
-
-    @classmethod
-    def roll_out(cls, seed: Batch, events: int, frames: Int[Tensor, " B"] | None = None) -> LatentQuery:
-        """Read ``seed`` and roll out the distributions of further events; uses no noise.
-
-        ``frames`` are the observed frames of the first of these, −1 where latent.
-        """
-        size, count = seed.mask.shape
-        observed = torch.full((size, count + events), -1, device=seed.tokens.device)
-        if frames is not None:
-            observed[:, count] = frames
-        return cls.continuing(seed, observed, probabilities, Noise(torch.Generator(), size))
-
-
 @runtime_checkable
 class State(Protocol):
-    """What a decoder remembers of the words before; only the decoder looks inside."""
+    """The memory of a decoder of the words before; opaque to all others."""
 
     def select(self, rows: Int[Tensor, " K"]) -> State:
         """Return some of the documents, each as often as it is named."""
@@ -137,7 +59,7 @@ class State(Protocol):
 
 @dataclass(frozen=True)
 class DecoderOutput:
-    """What a decoder computes for M events."""
+    """The output of a decoder for M events."""
 
     states: Float[Tensor, "B M S h"]  # before each word: what the output layer reads
     ends: Float[Tensor, "B M h"]  # after each event
@@ -173,33 +95,24 @@ def fastest_device() -> torch.device:
     return torch.device("cpu") if found is None or found.type == "mps" else found
 
 
-def refuse_nan(log_p: Tensor) -> None:
-    """Refuse NaN probabilities: finite weights that are too large give them."""
-    if bool(log_p.isnan().any()):
-        raise UserError(
-            "the model gives probabilities that are not finite: its training has diverged\n"
-            "train it again with a smaller --learning-rate"
-        )
-
-
 class Model(nn.Module, SavedModel):
     """A model of documents of events, with its vocabulary, frames and slot names."""
 
-    config: ModelSettings
+    config: ModelOptions
     any_length = True
     """False if documents longer than those of the training get worse answers."""
 
     def __init__(
-        self, config: ModelSettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+        self, config: ModelOptions, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
     ) -> None:
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
         self.frames = frames
         self.slots = slots
-        self.reading = Reading()
+        self.context_window = ContextWindow()
         self.columns: Columns | None = None  # of the table or log that it was trained on
-        self.typical = None
+        self.quantiles = None
         self.word_reader = WordReader(len(vocabulary), config.word_width, len(slots), config.role_width)
 
     @abstractmethod
@@ -327,6 +240,12 @@ class LanguageModel(Model):
             logits = logits + latents.word_offsets
         return logits.log_softmax(-1), state
 
+    def next_frame(self, latents: Latents, state: State) -> Float[Tensor, "B F"] | None:
+        """Return log p(frame of the next event) after a state; None in a model without frames."""
+        if latents.frame_logits is None:
+            return None
+        return latents.frame_logits[:, latents.event].log_softmax(-1)
+
     def continuations(
         self, seeds: Batch, latents: Latents, options: Int[Tensor, "B O E S"]
     ) -> Float[Tensor, "B O"]:
@@ -355,61 +274,6 @@ class LanguageModel(Model):
         return inclusion_probabilities(self.vocabulary.counts, self.config.values()["sampled_words"])
 
 
-@dataclass(frozen=True)
-class LatentPosterior:
-    """q of discrete latent variables. ``mask`` says which there are."""
-
-    log_q: Float[Tensor, "B N K"]
-    mask: Bool[Tensor, "B N"]
-
-    def check_finite(self) -> None:
-        refuse_nan(self.log_q[self.mask])
-
-    @property
-    def value(self) -> Int[Tensor, "B N"]:
-        """The most likely values; −1 at padding."""
-        return self.log_q.argmax(-1).masked_fill(~self.mask, -1)
-
-
-@dataclass(frozen=True)
-class SoftClusters:
-    """How much each word speaks for each frame, and each event's frame for each word (paper, section 4.2).
-
-    β_enc = W_out tanh(Hᵀ)        β_dec = Ŵ_out tanh(E^Mᵀ)
-
-    Kept as factors: the mean of β is the matrix times the mean of the other factor. W_out and Ŵ_out are
-    without their biases, which the paper does not have and which only say what is frequent.
-    """
-
-    hidden: Float[Tensor, "B T h"]  # H
-    log_q: Float[Tensor, "B M F"]
-    frame_embedding: Float[Tensor, "F e"]  # E^F
-    w_frames: Float[Tensor, "F h"]  # W_out
-    w_words: Callable[[], Float[Tensor, "V e"]]  # Ŵ_out
-
-    @property
-    def states(self) -> Float[Tensor, "B T h"]:
-        """tanh(H)"""
-        return self.hidden.tanh()
-
-    @property
-    def memory(self) -> Float[Tensor, "B M e"]:
-        """tanh(E^M) with the expected embedding of each frame."""
-        return (self.log_q.exp().to(self.frame_embedding.dtype) @ self.frame_embedding).tanh()
-
-
-@dataclass(frozen=True)
-class FramePosterior(LatentPosterior):
-    """q of the frame of each event.
-
-    ``parts`` are the distributions that it combines, by name, if there are several.
-    """
-
-    attention: LazyAttention | None = None
-    clusters: SoftClusters | None = None
-    parts: Mapping[str, Float[Tensor, "B N K"]] | None = None
-
-
 class LatentModel(ABC):
     """A model with discrete latent variables."""
 
@@ -435,10 +299,6 @@ class FrameModel(LatentModel):
     @abstractmethod
     def posterior(self, batch: Batch) -> FramePosterior:
         """Return q(frame of each event | document). This names frames, wherever they are named."""
-
-    def next_frame(self, read: Batch) -> Float[Tensor, "B F"] | None:
-        """Return log p(frame of the event after the last) of documents without padding; None: unknown."""
-        return None
 
 
 class Attentive(FrameModel):

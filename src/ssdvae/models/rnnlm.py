@@ -1,18 +1,23 @@
-"""The language models that the paper compares with: RNNLM and RNNLM+ROLE."""
+"""The baselines of the paper: RNNLM and RNNLM+ROLE, as language models and as classifiers of frames."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional
 
-from ssdvae.config import SLOTS, RNNLMRoleSettings, RNNLMSettings, Slots
 from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.base import LanguageModel, LatentQuery, Latents, Loss, most_likely
+from ssdvae.models.base import FrameModel, LanguageModel, Loss, Model
 from ssdvae.models.decoders import GRUDecoder
-from ssdvae.models.layers import DocumentVector, PaddedGRU, per_word
+from ssdvae.models.latents import FramePosterior, LatentQuery, Latents, most_likely
+from ssdvae.models.layers import DocumentVector, PaddedGRU, dropout, full_precision, per_word
+from ssdvae.models.losses import frame_nll
+from ssdvae.models.options import ClassifierOptions, RNNLMOptions, RNNLMRoleOptions
 
 
 class RNNLM(LanguageModel):
@@ -21,11 +26,11 @@ class RNNLM(LanguageModel):
     Not so with a document vector, which an encoder of its own computes as that of SSDVAE would.
     """
 
-    config: RNNLMSettings | RNNLMRoleSettings
+    config: RNNLMOptions | RNNLMRoleOptions
 
     def __init__(
         self,
-        config: RNNLMSettings | RNNLMRoleSettings,
+        config: RNNLMOptions | RNNLMRoleOptions,
         vocabulary: Vocabulary,
         frames: Inventory,
         slots: Slots = SLOTS,
@@ -64,7 +69,7 @@ class RNNLM(LanguageModel):
 class _DocumentReader(nn.Module):
     """A bidirectional GRU, and the document vector of its states."""
 
-    def __init__(self, config: RNNLMSettings | RNNLMRoleSettings, width: int, vocabulary: int) -> None:
+    def __init__(self, config: RNNLMOptions | RNNLMRoleOptions, width: int, vocabulary: int) -> None:
         super().__init__()
         self.gru = PaddedGRU(width, config.hidden, config.layers)
         states = 2 * config.hidden
@@ -83,3 +88,39 @@ class _DocumentReader(nn.Module):
 
 class RNNLMRole(RNNLM):
     """RNNLM+ROLE (Pichotta and Mooney, 2016): beside each word vector, that of its role in the event."""
+
+
+class RNNLMClassifier(Model, FrameModel):
+    """p(f_m | w) = softmax(softplus(W h_m + b)), with h_m the last states of a bidirectional GRU.
+
+    The last states of an event are the forward one at its last slot and the backward one at its head; with
+    one event per document, as in the paper, these are the last states of the document. It learns from
+    observed frames only and gives words no probability.
+    """
+
+    config: ClassifierOptions
+
+    def __init__(
+        self, config: ClassifierOptions, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+    ) -> None:
+        super().__init__(config, vocabulary, frames, slots)
+        self.gru = PaddedGRU(self.word_reader.width, config.hidden, config.layers)
+        self.w_out = nn.Linear(2 * config.hidden, len(frames))
+
+    def forward(self, batch: Batch, noise: Noise) -> Loss:
+        nll = frame_nll(self._log_q(batch, noise), batch.observed, batch.mask)
+        return Loss(nll, {"frame_nll": nll})
+
+    def posterior(self, batch: Batch) -> FramePosterior:
+        return FramePosterior(self._log_q(batch, None), batch.mask)
+
+    def _log_q(self, batch: Batch, noise: Noise | None) -> Float[Tensor, "B M F"]:
+        states = self.gru.at_words(self.word_reader(batch.tokens), batch.mask)
+        forwards, backwards = states.view(*batch.tokens.shape, 2, -1).unbind(3)
+        last = torch.cat([forwards[:, :, -1], backwards[:, :, 0]], dim=-1)
+        last = dropout(last, self.config.dropout, noise if self.training else None)
+        return full_precision(functional.softplus(self.w_out(last))).log_softmax(-1)
+
+
+class RNNLMRoleClassifier(RNNLMClassifier):
+    """RNNLM+ROLE as a classifier: with role embeddings."""

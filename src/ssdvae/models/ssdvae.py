@@ -41,21 +41,16 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ssdvae.config import SLOTS, Slots, SSDVAESettings
 from ssdvae.data.batches import Batch, Noise
+from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.base import (
-    Attentive,
-    Decoder,
-    DecoderOutput,
+from ssdvae.models.base import Attentive, Decoder, DecoderOutput, LanguageModel, Loss, State
+from ssdvae.models.latents import (
     FramePosterior,
-    LanguageModel,
     LatentQuery,
     Latents,
-    Loss,
     Sampler,
     SoftClusters,
-    State,
     categorical,
     most_likely,
 )
@@ -71,6 +66,7 @@ from ssdvae.models.layers import (
     per_word,
 )
 from ssdvae.models.losses import frame_nll, weight_scale
+from ssdvae.models.options import SSDVAEOptions
 
 DOCUMENT_VECTOR = 20
 """The width of the document vector in the authors' code."""
@@ -137,7 +133,7 @@ class Chain:
 class Encoder(nn.Module):
     """q(f | w; I) (Algorithm 1)."""
 
-    def __init__(self, config: SSDVAESettings, width: int, frames: int) -> None:
+    def __init__(self, config: SSDVAEOptions, width: int, frames: int) -> None:
         super().__init__()
         d_e, d_h = config.hidden, 2 * config.hidden  # d_h: two directions
         self.inject = replace_observed if config.variant == "code" else inject
@@ -222,7 +218,7 @@ class FrameAttentionDecoder(Decoder):
 
 @dataclass(frozen=True)
 class Encoded:
-    """What the encoder has read: H, and what a document vector adds to the logits of frames and words."""
+    """The states H of the encoder, and what a document vector adds to the logits of frames and words."""
 
     H: Float[Tensor, "B T h"]
     frame_offsets: Float[Tensor, "B F"] | None = None
@@ -232,12 +228,12 @@ class Encoded:
 class SSDVAE(LanguageModel, Attentive):
     """Encoder, decoder, and the frame embeddings E^F that they share."""
 
-    config: SSDVAESettings
+    config: SSDVAEOptions
     decoder: FrameAttentionDecoder
     any_length = False
 
     def __init__(
-        self, config: SSDVAESettings, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
+        self, config: SSDVAEOptions, vocabulary: Vocabulary, frames: Inventory, slots: Slots = SLOTS
     ) -> None:
         super().__init__(config, vocabulary, frames, slots)
         self.frame_embedding = nn.Parameter(torch.randn(len(frames), config.hidden) * 0.1)  # E^F
@@ -287,7 +283,10 @@ class SSDVAE(LanguageModel, Attentive):
         zero_logits = self.frame_embedding.new_zeros(len(query.mask), len(self.frames))
         samples = [query.sampler(zero_logits, query.noise) for _ in range(query.mask.shape[1])]
         sample = torch.stack(samples, dim=1)
-        return Latents(sample @ self.frame_embedding, query.mask, sample.argmax(-1))
+        frame_logits = zero_logits[:, None].expand_as(sample)
+        return Latents(
+            sample @ self.frame_embedding, query.mask, sample.argmax(-1), frame_logits=frame_logits
+        )
 
     def word_log_probs(self, batch: Batch, noise: Noise) -> Float[Tensor, "B M S"]:
         query = LatentQuery.whole(batch, gumbel_softmax(self.config.temperature), noise)
@@ -319,13 +318,6 @@ class SSDVAE(LanguageModel, Attentive):
             clusters = SoftClusters(encoded.H, log_q, self.frame_embedding, w_frames, w_words)
         return FramePosterior(log_q, batch.mask, chain.attention, clusters)
 
-    def next_frame(self, read: Batch) -> Float[Tensor, "B F"]:
-        """Return log q of the next frame as the encoder rolls it out; uniform if nothing is read."""
-        if not read.mask.shape[1]:
-            return self.frame_embedding.new_zeros(len(read), len(self.frames)).log_softmax(-1)
-        chain = self._chain(self._encode(read), LatentQuery.roll_out(read, 1))
-        return chain.logits[:, -1].log_softmax(-1)
-
     def _encode(self, batch: Batch) -> Encoded:
         H = self.encoder.gru.at_words(self.word_reader(batch.tokens), batch.mask)
         if self.document is None:
@@ -339,7 +331,7 @@ class SSDVAE(LanguageModel, Attentive):
 
     def _latents(self, chain: Chain, encoded: Encoded) -> Latents:
         frames = chain.sample.argmax(-1).masked_fill(~chain.mask, -1)
-        return Latents(chain.memory, chain.mask, frames, word_offsets=encoded.word_offsets)
+        return Latents(chain.memory, chain.mask, frames, 0, encoded.word_offsets, chain.raw_logits)
 
 
 def _greedy(batch: Batch) -> LatentQuery:

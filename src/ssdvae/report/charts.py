@@ -1,12 +1,11 @@
-"""Pictures as plain SVG: they are text, take the colours of the page, and need no script to be seen."""
+"""Pictures: their shapes and where these are. ``templates/charts.html.j2`` draws them as SVG."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-
-from ssdvae.report.html import Html, join, tag
+from itertools import accumulate
 
 COLOURS = 8
 """Colours of the style sheet; the ninth is the first again."""
@@ -14,20 +13,40 @@ COLOURS = 8
 # The same for all pictures: narrow enough that the letters can be read on a phone.
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 480.0, 52.0, 14.0, 14.0, 46.0
 
+ROW, EDGE = 22.0, 150.0
+"""In pictures of links, the height of a name, and where the bands begin."""
+
+LONGEST = 23
+"""Letters of a name that there is room for."""
+
+Shares = Sequence[tuple[str, float]]
+"""Names and their shares."""
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent; one that is not quite nothing or all does not look so."""
+    text = "<1" if 0 < share < 0.005 else ">99" if 0.995 <= share < 1 else f"{100 * share:.0f}"
+    return f"{text}\N{NO-BREAK SPACE}%"
+
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture, as wide as all of them, and what its colours stand for."""
+    """A picture; ``keys`` are the names of its colours."""
 
     label: str
-    content: Html
-    height: float
-    keys: Sequence[tuple[str, int]] = ()  # a name and its colour
-    kind: str | None = None  # its class in the style sheet
 
-    def svg(self) -> Html:
-        box = f"0 0 {WIDTH:g} {self.height:g}"
-        return tag("svg", self.content, viewBox=box, class_=self.kind, role="group", aria_label=self.label)
+    style = ""  # its class in the style sheet
+    margin = 0.0  # at the left and at the right
+
+    @property
+    def height(self) -> float:
+        """The height, where ``WIDTH`` is the width."""
+        raise NotImplementedError
+
+    @property
+    def keys(self) -> Sequence[tuple[str, int]]:
+        """Names and the colours that stand for them."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -40,13 +59,13 @@ class Axis:
     root: bool = False
 
     def share(self, value: float) -> float:
-        """Where a value stands: 0 at the low end, 1 at the high end."""
+        """Return the position of a value: 0 at the low end, 1 at the high end."""
         if self.root:
             return math.sqrt(value / self.high) if self.high else 0.0
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self, apart: float = 0.09) -> list[float]:
-        """Round numbers; on a square-root scale those that do not crowd one another."""
+        """Return round numbers; on a square-root scale those that do not crowd one another."""
         if self.high <= self.low:
             return [self.low]
         step = _round_step((self.high - self.low) / 5)
@@ -63,7 +82,7 @@ class Axis:
 
 
 def _round_step(step: float) -> float:
-    """1, 2 or 5 times a power of ten, not below the given step."""
+    """Return 1, 2 or 5 times a power of ten, not below the given step."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * (1 - 1e-9))
 
@@ -80,135 +99,160 @@ class Mark:
 
 @dataclass(frozen=True)
 class Series:
+    """A curve by its name."""
+
     name: str
     colour: int
     marks: Sequence[Mark]
 
 
 def padded_range(values: Sequence[float]) -> tuple[float, float]:
-    """A range that holds the values, with some room."""
+    """Return a range that holds the values, with some room."""
     room = 0.06 * (max(values) - min(values)) or 0.5
     return min(values) - room, max(values) + room
 
 
-def curves(label: str, x: Axis, y: Axis, series: Sequence[Series], *, diagonal: bool = False) -> Drawing:
+@dataclass(frozen=True)
+class Curves(Drawing):
     """Curves over two axes. Each is one stop of the tab key; the arrow keys go along it."""
-    height = 320.0
 
-    def at(mark: Mark) -> tuple[float, float]:
-        across = LEFT + x.share(mark.x) * (WIDTH - LEFT - RIGHT)
-        return across, height - BOTTOM - y.share(mark.y) * (height - TOP - BOTTOM)
+    x: Axis
+    y: Axis
+    series: Sequence[Series]
+    diagonal: bool = False
 
-    drawn = [_curve(number, one, [at(mark) for mark in one.marks]) for number, one in enumerate(series)]
-    corners = [at(Mark(axis_x, axis_y, "")) for axis_x, axis_y in ((x.low, y.low), (x.high, y.high))]
-    line = {f"{axis}{end + 1}": corners[end][axis == "y"] for end in (0, 1) for axis in "xy"}
-    reference = tag("line", class_="reference", **line) if diagonal else None
-    keys = [(one.name, one.colour % COLOURS) for one in series]
-    return Drawing(label, join([_axes(x, y, height), reference, *drawn]), height, keys)
+    left, right, top, floor, height = LEFT, WIDTH - RIGHT, TOP, 320.0 - BOTTOM, 320.0
 
+    @property
+    def keys(self) -> Sequence[tuple[str, int]]:
+        """The names of the curves."""
+        return [(one.name, one.colour % COLOURS) for one in self.series]
 
-def _axes(x: Axis, y: Axis, height: float) -> Html:
-    right, floor = WIDTH - RIGHT, height - BOTTOM
-    parts = []
-    for value in x.ticks():
-        place = LEFT + x.share(value) * (right - LEFT)
-        parts += [
-            tag("line", x1=place, x2=place, y1=TOP, y2=floor),
-            tag("text", f"{value:g}", x=place, y=floor + 18, text_anchor="middle"),
-        ]
-    for value in y.ticks():
-        place = floor - y.share(value) * (floor - TOP)
-        parts += [
-            tag("line", x1=LEFT, x2=right, y1=place, y2=place),
-            tag("text", f"{value:g}", x=LEFT - 7, y=place + 4, text_anchor="end"),
-        ]
-    middle = (TOP + floor) / 2
-    titles = [
-        tag("text", x.title, x=(LEFT + right) / 2, y=height - 6, text_anchor="middle"),
-        tag("text", y.title, x=13.0, y=middle, text_anchor="middle", transform=f"rotate(-90 13 {middle:g})"),
-    ]
-    # Each tick says less than the table below the picture does.
-    return tag("g", *parts, *titles, class_="axes", aria_hidden="true")
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Return the place of a point."""
+        across = self.left + self.x.share(x) * (self.right - self.left)
+        return across, self.floor - self.y.share(y) * (self.floor - self.top)
 
 
-def _curve(number: int, series: Series, places: Sequence[tuple[float, float]]) -> Html:
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    marks = [
-        tag(
-            "circle",
-            cx=x,
-            cy=y,
-            r=mark.radius,
-            tabindex="0" if place == 0 else "-1",
-            role="img",
-            aria_label=mark.note,
-            data_tip=mark.note,
-        )
-        for place, (mark, (x, y)) in enumerate(zip(series.marks, places, strict=True))
-    ]
-    return tag(
-        "g",
-        tag("polyline", points=line),
-        *marks,
-        class_=f"curve c{series.colour % COLOURS}",
-        data_series=number,
-        data_roving="",
-        role="group",
-        aria_label=f"{series.name}, {len(marks)} points; arrow keys go along",
-    )
+@dataclass(frozen=True)
+class Bars(Drawing):
+    """A bar for each row, made of parts that have the same names in all of them."""
+
+    rows: Sequence[tuple[str, Shares]]
+    unit: str
+
+    left, top, row = LEFT / 2, TOP, 48.0
+
+    @property
+    def height(self) -> float:
+        """The height of all rows."""
+        return self.top + self.row * len(self.rows)
+
+    @property
+    def keys(self) -> Sequence[tuple[str, int]]:
+        """The names of the parts."""
+        return [(part, number) for number, (part, _) in enumerate(self.rows[0][1])]
+
+    def parts(self, name: str, parts: Shares) -> Iterator[tuple[float, float, str]]:
+        """Yield the start, the width and the meaning of each part of a bar."""
+        longest = max(sum(value for _, value in row) for _, row in self.rows) or 1.0
+        widths = [max(0.0, value) / longest * (WIDTH - LEFT) for _, value in parts]
+        starts = accumulate(widths, initial=self.left)
+        for (part, value), width, start in zip(parts, widths, starts, strict=False):
+            yield start, width, f"{name}: {part} {value:.2f} {self.unit}"
 
 
-def with_buttons(drawing: Drawing) -> Html:
-    """Curves, and buttons that show and hide them."""
-    buttons = (
-        tag(
-            "button",
-            tag("span", class_=f"swatch c{colour}"),
-            name,
-            type="button",
-            aria_pressed="true",
-            data_toggle=number,
-        )
-        for number, (name, colour) in enumerate(drawing.keys)
-    )
-    legend = tag("div", *buttons, class_="legend", role="group", aria_label="Show or hide a run")
-    return join([drawing.svg(), legend if len(drawing.keys) > 1 else None])
+@dataclass(frozen=True)
+class Link:
+    """A link between two names, and the words that say what it is."""
+
+    source: str
+    target: str
+    weight: float
+    note: str
 
 
-Parts = Sequence[tuple[str, float]]
-"""What a bar is made of: names and lengths."""
+@dataclass(frozen=True)
+class LinkGraph(Drawing):
+    """Names on the left, names on the right, and bands between them as wide as the links are strong."""
+
+    links: Sequence[Link]
+
+    style = "links"
+
+    @property
+    def names(self) -> tuple[list[str], list[str]]:
+        """The names of the left and of the right side, from the top."""
+        left = list(dict.fromkeys(link.source for link in self.links))
+        # A name stands at the mean height of what leads to it, so that few bands cross.
+        heights: dict[str, list[int]] = {}
+        for link in self.links:
+            heights.setdefault(link.target, []).append(left.index(link.source))
+        return left, sorted(heights, key=lambda name: sum(heights[name]) / len(heights[name]))
+
+    @property
+    def height(self) -> float:
+        """The height of the longer side."""
+        return ROW * max(map(len, self.names)) + 2 * TOP
+
+    def _level(self, side: int, name: str) -> float:
+        names = self.names[side]
+        return _level(names.index(name), len(names), self.height)
+
+    def bands(self) -> Iterator[tuple[Link, str, float]]:
+        """Yield each link with the path and the width of its band."""
+        widest = max(link.weight for link in self.links)
+        for link in self.links:
+            start, end = (EDGE, self._level(0, link.source)), (WIDTH - EDGE, self._level(1, link.target))
+            yield link, _path(start, end), 1 + 9 * link.weight / widest
+
+    def labels(self) -> Iterator[tuple[str, str, float, float, list[str]]]:
+        """Yield each name with its side, its place and the notes of its links."""
+        for name in self.names[0]:
+            notes = [link.note for link in self.links if link.source == name]
+            yield name, "from", EDGE - 8, self._level(0, name), notes
+        for name in self.names[1]:
+            notes = [link.note for link in self.links if link.target == name]
+            yield name, "to", WIDTH - EDGE + 8, self._level(1, name), notes
 
 
-def with_keys(drawing: Drawing) -> Html:
-    """Bars, and below them what their colours stand for."""
-    keys = (tag("li", tag("span", class_=f"swatch c{colour}"), name) for name, colour in drawing.keys)
-    return join([drawing.svg(), tag("ul", *keys, class_="legend")])
+@dataclass(frozen=True)
+class NeighbourGraph(Drawing):
+    """A name in the middle, what leads to it on the left, what it leads to on the right: each a link."""
+
+    name: str
+    before: Shares
+    after: Shares
+    href: Callable[[str], str]
+
+    style, margin, gap = "links walk", 60.0, 62.0
+
+    @property
+    def height(self) -> float:
+        """The height of the longer side."""
+        return 1.4 * ROW * max(len(self.before), len(self.after), 1) + 2 * TOP
+
+    def neighbours(self) -> Iterator[tuple[str, float, float, float, str, float]]:
+        """Yield each neighbour with its share and place, and the path and the width of its band."""
+        for names, sign in ((self.before, -1), (self.after, 1)):
+            widest = max((share for _, share in names), default=1) or 1
+            inner, outer = WIDTH / 2 + sign * self.gap, WIDTH / 2 + sign * (WIDTH / 2 - EDGE + 20)
+            for place, (name, share) in enumerate(names):
+                y = _level(place, len(names), self.height)
+                path = _path((inner, self.height / 2), (outer, y))
+                yield name, share, outer + sign * 6, y, path, 1 + 9 * share / widest
 
 
-def bars(label: str, rows: Sequence[tuple[str, Parts]], unit: str) -> Drawing:
-    """Bars made of parts, one bar for each row; the parts have the same names in all of them."""
-    longest = max(sum(value for _, value in parts) for _, parts in rows) or 1.0
-    drawn = []
-    for row, (name, parts) in enumerate(rows):
-        top, start = TOP + 48 * row, LEFT / 2
-        drawn.append(tag("text", name, x=start, y=top + 12))
-        for number, (part, value) in enumerate(parts):
-            width = max(0.0, value) / longest * (WIDTH - LEFT)
-            note = f"{name}: {part} {value:.2f} {unit}"
-            drawn.append(
-                tag(
-                    "rect",
-                    x=start,
-                    y=top + 18,
-                    width=width,
-                    height=20.0,
-                    class_=f"c{number}",
-                    tabindex="0",
-                    role="img",
-                    aria_label=note,
-                    data_tip=note,
-                )
-            )
-            start += width
-    keys = [(part, number) for number, (part, _) in enumerate(rows[0][1])]
-    return Drawing(label, join(drawn), TOP + 48 * len(rows), keys)
+def _level(place: int, count: int, height: float) -> float:
+    return TOP + (place + 0.5) * (height - 2 * TOP) / count
+
+
+def _path(start: tuple[float, float], end: tuple[float, float]) -> str:
+    """Return a curved line in the words of SVG."""
+    (x, y), (to_x, to_y), middle = start, end, (start[0] + end[0]) / 2
+    return f"M{x:g} {y:.1f}C{middle:g} {y:.1f} {middle:g} {to_y:.1f} {to_x:g} {to_y:.1f}"
+
+
+def cut(name: str, most: int = LONGEST) -> str:
+    """Return as much of a name as there is room for."""
+    return name if len(name) <= most else name[: most - 1] + "…"

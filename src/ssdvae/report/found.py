@@ -1,62 +1,348 @@
-"""What one model found: how it reads documents, what follows what, and what its frames are."""
+"""Findings of a model: documents as it reads them, frames and their words, links between frames, scripts.
+
+The report shows these blocks for each run; the explorer shows the same ones for what is asked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ssdvae.analysis.clusters import Clusters
 from ssdvae.analysis.explain import Explanation, explain
-from ssdvae.config import ReportSettings
-from ssdvae.data.named import to_documents
-from ssdvae.errors import UserError
+from ssdvae.analysis.transitions import Transitions
+from ssdvae.data.corpus import Documents
+from ssdvae.data.events import Document, Slots
+from ssdvae.data.vocabulary import UNKNOWN
+from ssdvae.evaluation.attention import AttentionSummary
+from ssdvae.evaluation.renumber import in_numbers_of, shown_documents
+from ssdvae.inference.generation import Script, generate
+from ssdvae.inference.options import GenerateOptions
+from ssdvae.inference.posterior import InferredDocument, InferredEvent, infer_documents
+from ssdvae.io.errors import UserError
 from ssdvae.models.base import Model
-from ssdvae.report.documents import legible, readings, scripts
-from ssdvae.report.frames import frame_table, paper_tables, strongest_links, verb_table
-from ssdvae.report.html import Html, Section, absent, join
-from ssdvae.report.runs import Reported
+from ssdvae.report.charts import Shares, percent
+from ssdvae.report.options import ReportOptions
+from ssdvae.report.pictures import LINKS, of_transitions
+from ssdvae.report.render import Chips, Details, Figure, Name, Section, Steps, Table, absent, word_text
+from ssdvae.report.runs import ReportedRun
+
+ROWS, TOP_WORDS, TOP_FRAMES = 200, 8, 5
+SEEDS, SCRIPTS = 3, 2
+
+RARE = 0.01
+"""A share below which a name is left out."""
+
+DOUBT = 0.05
+"""A second frame is named if it is at least so probable."""
+
+Href = Callable[[str], str]
+"""The address of more about a name."""
 
 
-def found_in(run: Reported, settings: ReportSettings, id: str) -> Iterator[Section]:
-    """The parts about one run; those that its model has no answer for are named, with the reason."""
+def found_in(run: ReportedRun, options: ReportOptions, id: str) -> Iterator[Section]:
+    """Yield the sections about one run; those that its model has no answer for are named, with the reason."""
     try:
-        if run.corpus is None:
+        if run.corpus is None and run.trained_here:
             raise UserError("the corpus of this run cannot be opened any more")
         model = Model.read(run.folder)
-        run.corpus.check_names(model.vocabulary, model.frames, model.slots)
-        documents = run.corpus.split(settings.split).first(model.reading.measured)
-        documents = documents.take(np.arange(len(documents))[: settings.sample])
+        corpus = in_numbers_of(model, run.corpus) if run.corpus and run.foreign else run.corpus
+        documents = shown_documents(model, corpus, run.folder, options.split)
+        documents = documents.take(np.arange(len(documents))[: options.sample])
     except UserError as error:
-        yield Section(f"{id}-found", "What it found", absent(f"Left out: {run.sentence(error)}"))
+        yield Section(f"{id}-found", "What it found", [absent(f"Left out: {run.public_message(error)}")])
         return
-    shown = to_documents(run.corpus, documents.take(legible(run.corpus, documents, settings.documents)))
+    chosen = documents.take(legible(model, documents, options.documents))
+    shown = chosen.decode(model.vocabulary, model.frames)
 
     @cache  # one pass over the documents for all parts
     def explanation() -> Explanation:
         return explain(model, documents)
 
-    def words() -> Html:
+    def words() -> list[Any]:
         found = explanation()
-        parts = [frame_table(found, f"{id}-words"), verb_table(found, f"{id}-verbs")]
-        if found.clusters is not None:
-            parts.append(paper_tables(found, f"{id}-beta"))
-        return join(parts)
+        blocks = [*frame_table(found, f"{id}-words"), verb_table(found, f"{id}-verbs")]
+        return blocks if found.clusters is None else [*blocks, paper_tables(found.clusters, f"{id}-beta")]
 
-    parts: tuple[tuple[str, str, str, Callable[[], Html]], ...] = (
-        ("read", "Read", "Documents, as the model reads them", lambda: readings(model, explanation(), shown)),
-        ("follows", "What follows", "What follows what", lambda: strongest_links(explanation().transitions)),
+    parts: tuple[tuple[str, str, str, Callable[[], list[Any]]], ...] = (
+        (
+            "read",
+            "Read",
+            "Documents, as the model reads them",
+            lambda: [readings(model, explanation(), shown)],
+        ),
+        (
+            "follows",
+            "What follows",
+            "What follows what",
+            lambda: [strongest_links(explanation().transitions)],
+        ),
         ("frames", "Frames", "Frames and their words", words),
-        ("scripts", "Scripts", "Scripts that the model writes", lambda: scripts(model, shown)),
+        ("scripts", "Scripts", "Scripts that the model writes", lambda: example_scripts(model, shown)),
     )
     left_out: dict[str, list[str]] = {}
     for name, short, title, part in parts:
         try:
-            content = part()
+            blocks = part()
         except UserError as error:
-            left_out.setdefault(run.sentence(error), []).append(title)
+            left_out.setdefault(run.public_message(error), []).append(title)
         else:
-            yield Section(f"{id}-{name}", title, content, short)
+            yield Section(f"{id}-{name}", title, blocks, short)
     if left_out:
         reasons = [absent(f"{', '.join(titles)}: {reason}") for reason, titles in left_out.items()]
-        yield Section(f"{id}-left-out", "What cannot be shown", join(reasons))
+        yield Section(f"{id}-left-out", "What cannot be shown", reasons)
+
+
+# ---- documents
+
+
+@dataclass(frozen=True)
+class EventBlock:
+    """An event beside the frame that the model infers."""
+
+    words: Sequence[str]
+    shares: Sequence[float] | None  # the attention that the frame pays to each of these words
+    frame: str
+    probability: float
+    known: str | None
+    state: Literal["right", "wrong"] | None  # None if its frame is not known
+    doubt: Name | None  # the second frame, if it is not improbable
+    attention: Sequence[float] | None  # to each word of the document
+    spoken: str  # for who does not see it
+
+
+@dataclass(frozen=True)
+class DocumentBlock:
+    """A document, an event in a row; those after the first ``open`` ones are shown on a click."""
+
+    open: ClassVar = 12
+
+    id: str
+    events: Sequence[EventBlock]
+
+
+def document_block(document: InferredDocument, compare: bool = True) -> DocumentBlock:
+    """Return a document to be shown; if ``compare``, its own frames are held against the inferred ones."""
+    width = len(document.slots)
+    words = [word for inferred in document.events for word in inferred.event.padded(width)]
+    events = [
+        _event_block(inferred, words, slice(width * place, width * (place + 1)), compare)
+        for place, inferred in enumerate(document.events)
+    ]
+    return DocumentBlock(document.id, events)
+
+
+def _event_block(inferred: InferredEvent, words: Sequence[str], own: slice, compare: bool) -> EventBlock:
+    attention, other = inferred.attention, inferred.frames[1] if len(inferred.frames) > 1 else None
+    known = inferred.gold if compare else None
+    state: Literal["right", "wrong"] | None = None
+    if known is not None:
+        state = "right" if known == inferred.frame else "wrong"
+    spoken = ", ".join(filter(None, (inferred.frame, percent(inferred.probability), state)))
+    if attention is not None:
+        most = sorted(zip(attention, words, strict=True), key=lambda pair: -pair[0])[:3]
+        spoken += "; looked at " + ", ".join(f"{word_text(word)} {percent(share)}" for share, word in most)
+    return EventBlock(
+        words=words[own],
+        shares=attention[own] if attention else None,
+        frame=inferred.frame,
+        probability=inferred.probability,
+        known=known,
+        state=state,
+        doubt=Name(other.name, other.probability) if other and other.probability >= DOUBT else None,
+        attention=attention,
+        spoken=spoken,
+    )
+
+
+def legible(model: Model, documents: Documents, count: int) -> NDArray[np.int64]:
+    """Return the documents with several events and the fewest unknown words, in their order.
+
+    What the model makes of them plays no part.
+    """
+    unknown = np.array(
+        [(documents.tokens[part] == model.vocabulary.unknown).mean() for part in documents.parts()]
+    )
+    alone = documents.lengths < 2
+    return np.sort(np.lexsort((np.arange(len(documents)), unknown, alone))[:count])
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Documents with their frames; what is said about attention is over all of the sample."""
+
+    slots: Slots
+    documents: Sequence[DocumentBlock]
+    attention: AttentionSummary | None  # None for a model that infers frames without attention
+
+
+def readings(model: Model, explanation: Explanation, shown: Sequence[Document]) -> Readings:
+    """Return some documents with their frames."""
+    read = infer_documents(model, shown, lowercase=False, top=2, attention=True)
+    return Readings(model.slots, [document_block(document) for document in read], explanation.attention)
+
+
+# ---- scripts
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """Scripts side by side, each event with the frame that was planned, or else inferred."""
+
+    scripts: Sequence[Script]
+
+
+def example_scripts(model: Model, shown: Sequence[Document]) -> list[Any]:
+    """Return scripts that begin with the first events of some documents."""
+    options = GenerateOptions(scripts=SCRIPTS)
+    # A seed with words that nobody can read is a poor example, if there are others.
+    seeds = sorted((d.events[:1] for d in shown if d.events), key=lambda events: UNKNOWN in events[0].words)
+    written = [script for seed in seeds[:SEEDS] for script in generate(model, options, seed_events=seed)]
+    return [
+        "From the first event of a document, in bold, the model goes on by itself; in brackets the "
+        "frame that each event was written for or, if none was planned, the one that it is read as. "
+        f"Words are drawn from the likeliest that have together a probability of {options.top_p:g}, "
+        f"with seed {options.seed}.",
+        Scripts(written),
+    ]
+
+
+# ---- frames and their words
+
+
+def chips(shares: Sequence[tuple[str, float | None]], href: Href | None = None) -> Chips:
+    """Return names in a row, without those that are next to impossible."""
+    return Chips([_name(name, p, href) for name, p in shares if p is None or p >= RARE])
+
+
+def _name(name: str, share: float | None = None, href: Href | None = None) -> Name:
+    return Name(name, share, None if href is None else href(name))
+
+
+def frame_table(found: Explanation, id: str, href: Href | None = None) -> list[Any]:
+    """Return the frames that are expected most: how often, their words, and what comes next."""
+    beliefs, transitions = found.beliefs, found.transitions
+    rows = [
+        [
+            _name(name := beliefs.frames.name(f), None, href),
+            f"{beliefs.frame_counts[f]:,.0f}",
+            chips(beliefs.words_of(name, TOP_WORDS), href),
+            chips(_likeliest(transitions.probabilities[f], transitions.frames.names, TOP_FRAMES), href),
+        ]
+        for f in _most_frequent(beliefs.frame_counts, beliefs.frames.names)
+    ]
+    purity = None if found.clusters is None else found.clusters.purity()
+    fit = (
+        ""
+        if purity is None
+        else f" Of the events whose frame is known, {percent(purity)} have the commonest known frame of "
+        "their cluster (purity)."
+    )
+    return [
+        "How many events are expected to have each frame, the heads that they have, p(word | frame), "
+        f"and the frames of the event after it, with their shares.{fit}",
+        _long_table(
+            f"The {len(rows)} commonest frames", ["frame", "events", "its words", "followed by"], rows, id
+        ),
+    ]
+
+
+def _long_table(caption: str, head: list[str], rows: Sequence[Sequence[Any]], id: str) -> Table:
+    return Table(caption, head, rows, names=len(head), id=id)
+
+
+def verb_table(found: Explanation, id: str) -> Table:
+    """Return the most frequent heads: how often they occur, and which frames the model infers for them."""
+    beliefs = found.beliefs
+    rows = [
+        [
+            Name(name := beliefs.vocabulary.name(v)),
+            f"{beliefs.word_counts[v]:,}",
+            chips(beliefs.frames_of(name, TOP_FRAMES)),
+        ]
+        for v in _most_frequent(beliefs.word_counts, beliefs.vocabulary.names)
+    ]
+    caption = f"The {len(rows)} commonest heads of events, and their frames: p(frame | word), on average"
+    return _long_table(caption, ["word", "events", "its frames"], rows, id)
+
+
+def paper_tables(clusters: Clusters, id: str) -> Details:
+    """Return the paper's clusters: strengths, not probabilities, so without numbers."""
+    names, verbs = clusters.frames.names, clusters.vocabulary.names
+    words = [
+        [Name(names[f]), chips([(word, None) for word, _ in clusters.top_words(names[f], TOP_WORDS)])]
+        for f in _most_frequent(clusters.frame_counts, names)
+    ]
+    frames = [
+        [Name(verbs[v]), chips([(frame, None) for frame, _ in clusters.top_frames(verbs[v], TOP_FRAMES)])]
+        for v in _most_frequent(clusters.slot_counts[:, 0], verbs)
+    ]
+    return Details(
+        "The paper's clusters (its Table 2)",
+        [
+            "Which words a frame makes likely (β_dec), and which frames a word speaks for (β_enc), strongest "
+            "first. They weigh a word or a frame by itself, without its event, and may differ from what the "
+            "model believes of events, above.",
+            _long_table("Words given frames (β_dec)", ["frame", "strongest first"], words, f"{id}-dec"),
+            _long_table("Frames given words (β_enc)", ["word", "strongest first"], frames, f"{id}-enc"),
+        ],
+    )
+
+
+def _most_frequent(counts: NDArray[Any], names: Sequence[str]) -> list[int]:
+    order = np.argsort(-counts, kind="stable")
+    return [int(number) for number in order if counts[number] and names[number] != UNKNOWN][:ROWS]
+
+
+# ---- which frames follow which
+
+
+def _likeliest(shares: NDArray[np.float64], names: Sequence[str], k: int) -> Shares:
+    best = np.argsort(-np.nan_to_num(shares), kind="stable")[:k]
+    return [(names[g], float(shares[g])) for g in best if shares[g] >= RARE]
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The frames directly before and after one."""
+
+    count: float  # expected events with a neighbour
+    before: Shares  # p(frame before | frame)
+    after: Shares  # p(frame after | frame)
+
+    @classmethod
+    def of(cls, transitions: Transitions, frame: str, k: int) -> Neighbours:
+        """Return the ``k`` likeliest ones on each side of a frame."""
+        number, names = transitions.frames.find(frame, "frame"), transitions.frames.names
+        into = transitions.counts[:, number]
+        with np.errstate(invalid="ignore"):
+            before = _likeliest(into / into.sum(), names, k)
+        after = _likeliest(transitions.probabilities[number], names, k)
+        return cls(float(max(into.sum(), transitions.counts[number].sum())), before, after)
+
+
+def strongest_links(transitions: Transitions) -> Figure:
+    """Return the strongest links between frames as a picture, as a list and as a table."""
+    found = transitions.strongest(LINKS)
+    drawing = of_transitions(transitions)
+    top = found[0]
+    return Figure(
+        "The strongest links between frames.",
+        "On the left a frame, on the right one that follows it far more often than chance would have it; the "
+        f"wider the band, the likelier. The strongest: {top.first} is followed by {top.second} "
+        f"{percent(top.probability)} of the time, {top.lift:.0f} times chance. Point at a frame, or tab to "
+        "it, to see only its links.",
+        drawing,
+        steps=[Steps(None, [(Name(k.first), Name(k.second, k.probability)) for k in found])],
+        table=Table(
+            "Strongest links",
+            ["frame", "next frame", "probability", "lift", "expected count"],
+            [[k.first, k.second, f"{k.probability:.3f}", f"{k.lift:.1f}", f"{k.count:.1f}"] for k in found],
+            names=2,
+        ),
+    )

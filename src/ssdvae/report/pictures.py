@@ -1,27 +1,43 @@
-"""Pictures that stand alone: a notebook shows them, and they can be saved as SVG."""
+"""Pictures that stand alone: a notebook shows them, and they are saved as SVG."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from markupsafe import Markup
+
 from ssdvae.analysis.transitions import Transitions
-from ssdvae.answers.infer import InferredDocument
-from ssdvae.answers.next_events import Next
-from ssdvae.answers.score import ScoredDocument
-from ssdvae.errors import UserError
-from ssdvae.files import AnyPath, atomic_write
-from ssdvae.report.charts import LEFT, WIDTH, Drawing, bars
-from ssdvae.report.figures import curves_of
-from ssdvae.report.frames import links
-from ssdvae.report.html import Html, percent, tag
-from ssdvae.report.page import asset
-from ssdvae.report.runs import read_runs
+from ssdvae.inference.forecast import Forecast
+from ssdvae.inference.posterior import InferredDocument
+from ssdvae.inference.surprisal import ScoredDocument
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import AnyPath, atomic_write
+from ssdvae.report.charts import (
+    LEFT,
+    WIDTH,
+    Axis,
+    Bars,
+    Curves,
+    Drawing,
+    Link,
+    LinkGraph,
+    Mark,
+    Series,
+    padded_range,
+    percent,
+)
+from ssdvae.report.render import asset, render
+from ssdvae.report.runs import ReportedRun, ppl_text, read_runs
 
 KEYS, KEY = 26.0, 9.0
-"""The height of a line of keys, and the width of a letter in it: that of a capital."""
+"""The height of a line of keys, and the width of a capital letter in it."""
+
+LINKS = 24
+"""Links between frames that are shown, at most."""
 
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot have, not even escaped."""
@@ -34,28 +50,16 @@ class Picture:
     drawing: Drawing
 
     def svg(self) -> str:
-        """The picture as a file of SVG has it, which is XML; it needs nothing else."""
-        drawn = self.drawing
+        """Return the text of an SVG file, which is XML and needs nothing else."""
         # One key says what the picture says anyway.
-        keys, lines = _keys(drawn.keys, drawn.height) if len(drawn.keys) > 1 else (None, 0)
-        height = drawn.height + KEYS * lines
-        ground = tag("rect", width=WIDTH, height=height, style="fill: var(--card)")
-        picture = tag(
-            "svg",
-            tag("title", drawn.label),
-            tag("style", Html(asset("picture.css"))),
-            ground,
-            tag("g", drawn.content, class_=drawn.kind),
-            keys,
-            xmlns="http://www.w3.org/2000/svg",
-            viewBox=f"0 0 {WIDTH:g} {height:g}",
-            width=1.4 * WIDTH,
-            font_family="system-ui, sans-serif",
-        )
-        return NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", picture)
+        keys = list(_keys(self.drawing)) if len(self.drawing.keys) > 1 else []
+        height = keys[-1][-1] + KEYS / 2 if keys else self.drawing.height
+        style = Markup(asset("picture.css"))
+        text = render("picture.svg", drawing=self.drawing, keys=keys, height=height, style=style)
+        return NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
     def save(self, path: AnyPath) -> Path:
-        """Write it to a file, whose name ends in .svg."""
+        """Write the picture to a file whose name ends in .svg."""
         if Path(path).suffix != ".svg":
             raise UserError(f"found {path} as the file to write, expected a name in .svg")
         with atomic_write(Path(path)) as temporary:
@@ -63,48 +67,81 @@ class Picture:
         return Path(path)
 
     def _repr_svg_(self) -> str:
-        """What a notebook shows."""
+        """Return what a notebook shows."""
         return self.svg()
 
 
-def _keys(names: Sequence[tuple[str, int]], top: float) -> tuple[Html, int]:
-    """What the colours stand for, in as many lines as it takes."""
-    parts, x, line = [], LEFT / 2, 0
-    for name, colour in names:
+def _keys(drawing: Drawing) -> Iterator[tuple[str, int, float, float]]:
+    """Yield the names of the colours with their places, in as many lines as it takes."""
+    x, line = LEFT / 2, 0
+    for name, colour in drawing.keys:
         width = 24 + KEY * len(name)
         if x + width > WIDTH and x > LEFT / 2:
             x, line = LEFT / 2, line + 1
-        y = top + KEYS * line + KEYS / 2
-        parts += [
-            tag("rect", x=x, y=y - 5, width=10.0, height=10.0, class_=f"c{colour}"),
-            tag("text", name, x=x + 15, y=y + 4),
-        ]
+        yield name, colour, x, drawing.height + KEYS * (line + 0.5)
         x += width
-    return tag("g", *parts), line + 1
 
 
 def of_runs(folders: Sequence[Path]) -> Drawing:
-    """How models learned: the validation NLL against epochs."""
+    """Draw the learning curves of runs: the validation NLL against epochs."""
     runs = [run for run in read_runs(folders) if run.curve]
     if not runs:
         raise UserError("no run has been validated yet, or none of the models predicts words")
-    return curves_of(runs)
+    return of_curves(runs)
+
+
+def of_curves(runs: Sequence[ReportedRun]) -> Drawing:
+    """Draw a learning curve for each run; each has been validated."""
+    series = [
+        Series(
+            run.name,
+            run.colour,
+            [
+                Mark(
+                    r["epoch"],
+                    math.log(r["ppl"]),
+                    f"{run.name}, epoch {r['epoch']:g}: NLL {math.log(r['ppl']):.3f}, ppl {ppl_text(r)}",
+                )
+                for r in run.curve
+            ],
+        )
+        for run in runs
+    ]
+    marks = [mark for one in series for mark in one.marks]
+    return Curves(
+        "Validation NLL against epochs",
+        Axis("epochs (square-root scale)", 0, max(mark.x for mark in marks), root=True),
+        Axis("NLL, nats a word", *padded_range([mark.y for mark in marks])),
+        series,
+    )
 
 
 def of_transitions(transitions: Transitions) -> Drawing:
-    """What follows what: the strongest links between frames."""
-    return links(transitions)
+    """Draw the strongest links between frames."""
+    links = [
+        Link(
+            link.first,
+            link.second,
+            link.probability,
+            f"{link.first} → {link.second}: {percent(link.probability)} of the time, "
+            f"{link.lift:.1f} times chance",
+        )
+        for link in transitions.strongest(LINKS)
+    ]
+    if not links:
+        raise UserError("no two frames follow each other often enough in these documents")
+    return LinkGraph("Strongest links between frames", links)
 
 
-def of_next(ahead: Next) -> Drawing:
-    """What comes next: the likeliest frames, or heads where a model has no frames."""
+def of_next(ahead: Forecast) -> Drawing:
+    """Draw the likeliest next frames, or heads where a model has no frames."""
     what, ranked = ("frame", ahead.frames) if ahead.frames else (ahead.slots[0], ahead.heads)
     rows = [(f"{one.name}  {percent(one.probability)}", [(what, one.probability)]) for one in ranked]
-    return bars(f"The next {what}", rows, "of 1")
+    return Bars(f"The next {what}", rows, "of 1")
 
 
 def of_inferred(document: InferredDocument) -> Drawing:
-    """The frame of each event, and how sure the model is of it."""
+    """Draw the frame of each event, and how sure the model is of it."""
     rows = [
         (
             f"{event.event}:  {event.frame}  {percent(event.probability)}",
@@ -112,19 +149,21 @@ def of_inferred(document: InferredDocument) -> Drawing:
         )
         for event in document.events
     ]
-    return bars(f"Frames of {document.id}", _some(rows), "of 1")
+    return Bars(f"Frames of {document.id}", _require_events(rows), "of 1")
 
 
 def of_scored(document: ScoredDocument) -> Drawing:
-    """How surprising each event is, slot by slot."""
+    """Draw how surprising each event is, slot by slot."""
     rows = [
         (f"{event.event}:  {event.nats:.1f} nats", list(zip(document.slots, event.slots, strict=True)))
         for event in document.events
     ]
-    return bars(f"Surprise in {document.id}", _some(rows), "nats")
+    return Bars(f"Surprise in {document.id}", _require_events(rows), "nats")
 
 
-def _some(rows: list[tuple[str, list[tuple[str, float]]]]) -> list[tuple[str, list[tuple[str, float]]]]:
+def _require_events(
+    rows: list[tuple[str, list[tuple[str, float]]]],
+) -> list[tuple[str, list[tuple[str, float]]]]:
     if not rows:
         raise UserError("the document has no events")
     return rows

@@ -1,1 +1,1 @@
-"""The embedded corpus: a generator of small scripts whose exact distribution is known."""
+"""Generated corpora: the storyworld, whose exact distribution is known, and a log of support tickets."""

@@ -1,4 +1,4 @@
-"""What the best possible model of a world scores."""
+"""Scores of the exact model of a world: the best that any model can reach."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ssdvae.data.cloze import ClozeItem, Sequel, credits
 from ssdvae.data.events import SLOTS, Document, Event
+from ssdvae.data.items import ClozeItem, Script, credits
 from ssdvae.storyworld.world import World
 
 ROUNDING = 1e-9
-"""How much equal probabilities may differ that were summed in another order."""
+"""The largest difference of equal log-probabilities that were summed in another order."""
 
 
 def best_scores(world: World, documents: Iterable[Document]) -> dict[str, float]:
-    """What the best possible model scores: perplexity per word, and accuracy of the likeliest frames."""
+    """Return the perplexity per word of the exact model, and the accuracy of its likeliest frames."""
     log_prob, right, events, count = 0.0, 0, 0, 0
     for document in documents:
         log_prob += world.log_prob(document.events)
@@ -32,43 +32,27 @@ def best_scores(world: World, documents: Iterable[Document]) -> dict[str, float]
     }
 
 
-def best_next_frame_nats(world: World, documents: Iterable[Document]) -> float:
-    """The mean of −log p(f_m | the words before event m) by the exact model, in nats for each event.
-
-    Documents that the world cannot tell, as when `prepare` left out an event, are passed over from there on.
-    """
-    number = {frame: column for column, frame in enumerate(world.frames)}
-    nats, events = 0.0, 0
-    for document in documents:
-        probabilities = world.next_frame_probs(document.events)
-        frames = [number[str(event.frame)] for event in document.events]
-        chances = probabilities[np.arange(len(frames)), frames]
-        possible = chances[chances > 0]
-        nats, events = nats - float(np.log(possible).sum()), events + len(possible)
-    return nats / events if events else math.nan
-
-
 def best_cloze(world: World, items: Sequence[ClozeItem]) -> dict[str, float]:
-    """The share of items that the exact model of the world gets right.
+    """Return the accuracy of the exact model of the world on inverse narrative cloze.
 
-    With the seed e and what may follow it c, the option with the highest score is chosen:
+    With the seed e and a continuation c, the option with the highest score is chosen:
 
         nll     log p(c | e)
-        pmi     log p(c | e) − log p(c), where c stands after one event that nobody saw
+        pmi     log p(c | e) − log p(c), where c comes after one unobserved event
 
-    Distractors are what followed in other documents, so they come from p(c), and the chance that an option
-    is the true one is proportional to p(c | e) / p(c): on average nothing does better than pmi.
+    Distractors are continuations of other documents, so they come from p(c), and the probability that an
+    option is the true one is proportional to p(c | e) / p(c): on average no score is better than pmi.
 
-    ``impossible`` counts items whose truth the world cannot tell, as when `prepare` left out an event.
+    ``impossible`` counts items whose truth has probability 0, as when `prepare` left out an event.
     """
     if not items:
         return {"nll": math.nan, "pmi": math.nan, "items": 0, "impossible": 0}
     scores: dict[str, list[list[float]]] = {"nll": [], "pmi": []}
     for item in items:
-        # log p(e, c) will do: log p(e) is the same for all options.
+        # log p(e, c) is enough: log p(e) is the same for all options.
         nll = [_log_prob(world, (item.seed, *option)) for option in item.options]
         pmi = [
-            # Where the sequel cannot follow the seed, it may be impossible by itself too: −∞, not NaN.
+            # A sequel that cannot follow the seed may be impossible by itself too: −∞, not NaN.
             log_p - _log_prob(world, option, unseen=1) if log_p > -math.inf else log_p
             for log_p, option in zip(nll, item.options, strict=True)
         ]
@@ -82,5 +66,5 @@ def best_cloze(world: World, items: Sequence[ClozeItem]) -> dict[str, float]:
     }
 
 
-def _log_prob(world: World, sequel: Sequel, unseen: int = 0) -> float:
+def _log_prob(world: World, sequel: Script, unseen: int = 0) -> float:
     return world.log_prob([Event.of_words(words) for words in sequel], unseen)

@@ -1,14 +1,14 @@
-"""A made log of support tickets: a small corpus that is no text, with stages for frames.
+"""A generated log of support tickets: a small corpus that is not text, with stages as frames.
 
     process         p ~ uniform over PROCESSES
     stage           each stage of p in turn, or not, with its probability; at least three
-    action          ~ actions(stage); then, with probability ``VAGUE``, just "updated"
+    action          ~ actions(stage); then, with probability ``VAGUE``, "updated" instead
     agent, channel  ~ agents(stage), channels(stage)
     product         ~ products(p), once per ticket
-    known           whether the stage is written down, with probability ``known``
+    known           ~ Bernoulli(``known``): the stage is written
 
-Some actions are of several stages and a quarter of them says nothing, so that the action alone tells the
-stage of about seven events in ten. Who acted and what came before and after tells most of the others.
+Some actions belong to several stages and a quarter of them are just "updated", so that the action alone gives
+the stage of about seven events in ten. The agent and the events around give most of the others.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from typing import IO
 import numpy as np
 
 from ssdvae.data.events import Document, Event
-from ssdvae.files import atomic_write, open_text_for_writing
+from ssdvae.io.files import atomic_write, open_text_for_writing
+from ssdvae.storyworld.options import TicketOptions
 
 VAGUE = 0.25
-KNOWN = 0.3
+KNOWN = TicketOptions().known
 
 STAGES = {
     # stage: actions, agents, channels
@@ -75,13 +76,12 @@ PROCESSES = {
 
 COLUMNS = ("ticket", "when", "action", "agent", "product", "channel", "stage")
 
-
 XES_KEYS = {"action": "concept:name", "agent": "org:resource"}
 
 
 @dataclass(frozen=True)
-class Row:
-    """One event of the log; it has the columns of the table, and whether its stage is written down."""
+class TicketEvent:
+    """An event of the log: the columns of the table, and whether its stage is written."""
 
     ticket: str
     when: datetime
@@ -93,55 +93,56 @@ class Row:
     known: bool
 
     @property
-    def cells(self) -> dict[str, str]:
-        """What is written of it; the stage only where it is known."""
+    def fields(self) -> dict[str, str]:
+        """The columns as text; the stage only where it is known."""
         shown = {name: str(getattr(self, name)) for name in COLUMNS}
         stage = self.stage if self.known else ""
         return {**shown, "when": self.when.isoformat(" ", "minutes"), "stage": stage}
 
     @property
     def event(self) -> Event:
-        """With the agent as subject, the product as object and the channel as modifier."""
+        """The event, with the agent as subject, the product as object and the channel as modifier."""
         stage = self.stage if self.known else None
         return Event(self.action, self.agent, self.product, self.channel, frame=stage)
 
 
-def tickets(count: int, seed: int = 1, known: float = KNOWN) -> Iterator[list[Row]]:
-    """The events of each ticket; number i depends on (seed, i) alone, and all but ``known`` not on that."""
+def generate_tickets(count: int, seed: int = 1, known: float = KNOWN) -> Iterator[list[TicketEvent]]:
+    """Yield the events of each ticket; number i depends on (seed, i) alone, and only stages on ``known``."""
     for number in range(count):
         yield _ticket(number, np.random.default_rng((seed, number)), known)
 
 
 def ticket_documents(count: int, seed: int = 1, known: float = KNOWN) -> Iterator[Document]:
-    for rows in tickets(count, seed, known):
+    """Yield each ticket as a document."""
+    for rows in generate_tickets(count, seed, known):
         yield Document(rows[0].ticket, tuple(row.event for row in rows))
 
 
-def write_tickets(path: Path, rows: Iterable[list[Row]]) -> int:
-    """A table (.csv) with one line an event, or a log (.xes); returns how many tickets there were."""
+def write_log(path: Path, rows: Iterable[list[TicketEvent]]) -> int:
+    """Write a table (.csv) with a line for each event, or a log (.xes); return the number of tickets."""
     write = _write_xes if ".xes" in path.suffixes else _write_csv
     with atomic_write(path) as temporary, open_text_for_writing(temporary) as file:
         return write(file, rows)
 
 
-def _write_csv(file: IO[str], tickets: Iterable[list[Row]]) -> int:
+def _write_csv(file: IO[str], tickets: Iterable[list[TicketEvent]]) -> int:
     table, count = csv.writer(file), 0
     table.writerow(COLUMNS)
     for ticket in tickets:
         count += 1
-        table.writerows([row.cells.values() for row in ticket])
+        table.writerows([row.fields.values() for row in ticket])
     return count
 
 
-def _write_xes(file: IO[str], tickets: Iterable[list[Row]]) -> int:
-    """Action, agent and time under the names of the standard, the other columns under their own."""
+def _write_xes(file: IO[str], tickets: Iterable[list[TicketEvent]]) -> int:
+    """Write action, agent and time under the names of the XES standard, other columns under their own."""
     count = 0
     file.write('<?xml version="1.0" encoding="UTF-8"?>\n<log xes.version="1.0">\n')
     for ticket in tickets:
         count += 1
         file.write(f'<trace>\n<string key="concept:name" value="{ticket[0].ticket}"/>\n')
         for row in ticket:
-            named = {XES_KEYS.get(name, name): cell for name, cell in row.cells.items() if cell}
+            named = {XES_KEYS.get(name, name): cell for name, cell in row.fields.items() if cell}
             del named["ticket"]
             date = f'<date key="time:timestamp" value="{row.when.isoformat()}+00:00"/>'
             words = [f'<string key="{key}" value="{cell}"/>' for key, cell in named.items() if key != "when"]
@@ -151,7 +152,7 @@ def _write_xes(file: IO[str], tickets: Iterable[list[Row]]) -> int:
     return count
 
 
-def _ticket(number: int, rng: np.random.Generator, known: float) -> list[Row]:
+def _ticket(number: int, rng: np.random.Generator, known: float) -> list[TicketEvent]:
     def one_of(words: str) -> str:
         choices = words.split()
         return choices[int(len(choices) * rng.random())]
@@ -169,7 +170,7 @@ def _ticket(number: int, rng: np.random.Generator, known: float) -> list[Row]:
         action = one_of(actions)
         if rng.random() < VAGUE:
             action = "updated"
-        row = Row(
+        row = TicketEvent(
             f"T{number:05d}",
             when,
             action,

@@ -1,7 +1,7 @@
-"""Storyworld: a corpus inside the package whose exact distribution is known.
+"""Storyworld: an embedded corpus whose exact distribution is known.
 
-A model of it can be measured against the best that any model could do. The generative story, with the
-content of ``storyworld.txt`` (which explains its own format; ``worldtext`` reads it):
+A model of it can be compared with the best possible one. The generative process, with the content of
+``storyworld.txt`` (which explains its format; ``parser.py`` reads it):
 
     scenario        s ~ weights
     filler          c_r ~ pool(r), for each role r of s, once per document and independently
@@ -12,10 +12,10 @@ content of ``storyworld.txt`` (which explains its own format; ``worldtext`` read
       mod           ~ p(mod | s, z_m)
     mention of r    its filler's name (.2), a noun of the role (.45) or a pronoun (.35)
 
-A state is one step of the scenario or of the coda, and has one frame; a scenario has a frame at most once,
-and the coda, a shared chain of general frames, takes over where a scenario has no more to tell. So the
-chain never ends: the number of events M is uniform on 4 … 8 and independent of everything else, and the
-first k events of a document are distributed as a document of length k.
+A state is one step of the scenario or of the coda, and has one frame; a scenario has a frame at most once.
+The coda, a shared chain of general frames, follows where a scenario ends. So the chain never ends: the number
+of events M is uniform on 4 … 8 and independent of everything else, and the first k events of a document are
+distributed as a document of length k.
 
 The probability of the words is a sum over scenarios, fillers and chains,
 
@@ -37,34 +37,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssdvae.data.events import MISSING, SLOTS, Document, Event, Words
-from ssdvae.storyworld.text import Choice, Plot, Role, read_plots
+from ssdvae.storyworld.parser import Categorical, Plot, Role, parse_plots
 
 Array = NDArray[np.float64]
 
 LENGTHS = range(4, 9)
 """The numbers of events of a document, all equally likely."""
 
-SHARES = {"name": 0.2, "noun": 0.45, "pronoun": 0.35}
-"""How a role is mentioned; where a pool has no pronoun, the other two in proportion."""
+MENTION_PROBS = {"name": 0.2, "noun": 0.45, "pronoun": 0.35}
+"""Probabilities of the kinds of mention of a role; without a pronoun, the other two in proportion."""
 
 SUBJ, OBJ, MOD = (SLOTS.index(name) for name in ("subj", "obj", "mod"))
 
 
 class Scenario:
-    """A plot at work: what it can tell, and how probable it finds a telling of it."""
+    """The distribution of a plot: sampling, and exact probabilities."""
 
     def __init__(self, plot: Plot) -> None:
         self.name, self.prior, self.roles = plot.name, plot.prior, plot.roles
         self.start, self.states, self.then = plot.start, plot.states, plot.then
         self.frames = [step.frame for step in self.states]
-        self._by_name = {name: _by_name(role) for name, role in self.roles.items()}
-        self._otherwise = {
-            (name, slot): _otherwise(role, slot) for name, role in self.roles.items() for slot in (SUBJ, OBJ)
+        self._name_prob = {name: _name_prob(role) for name, role in self.roles.items()}
+        self._other_mentions = {
+            (name, slot): _other_mentions(role, slot)
+            for name, role in self.roles.items()
+            for slot in (SUBJ, OBJ)
         }
         self._tabulate()
 
     def sample_events(self, rng: np.random.Generator) -> tuple[Event, ...]:
-        """A document, forwards through the generative story."""
+        """Return the events of a sampled document."""
         length = LENGTHS[int(len(LENGTHS) * rng.random())]
         fillers = {name: role.pool.names.draw(rng) for name, role in self.roles.items()}
         state, events = self.start.draw(rng), []
@@ -80,11 +82,11 @@ class Scenario:
         if not word.startswith("@"):
             return word
         role = word[1:]
-        by_name = rng.random() < self._by_name[role]
-        return fillers[role] if by_name else self._otherwise[role, slot].draw(rng)
+        by_name = rng.random() < self._name_prob[role]
+        return fillers[role] if by_name else self._other_mentions[role, slot].draw(rng)
 
     def _tabulate(self) -> None:
-        """The story in arrays. V words with row 0 for those unknown here, S states, R roles:
+        """Set up the arrays of the process, with V words (row 0 for unknown ones), S states and R roles:
 
         plain[slot]     [V, S]  p(the word itself | state)
         mention[slot]   [S, R]  p(a mention of the role | state)
@@ -93,12 +95,12 @@ class Scenario:
         named           [R]     p(by name | mention of the role)
         first           [S]     p(the first state)
         transition      [S, S]  p(the next state | state)
-        able[slot]      word → the set of states, as bits, that can say it there
+        able[slot]      word → the set of states, as bits, that can emit it there
         """
         words = [w for step in self.states for choice in step.slots for w in choice.probs if w[0] != "@"]
         for name, role in self.roles.items():
             words += role.pool.names.probs
-            words += [word for slot in (SUBJ, OBJ) for word in self._otherwise[name, slot].probs]
+            words += [word for slot in (SUBJ, OBJ) for word in self._other_mentions[name, slot].probs]
         self.index = {word: row for row, word in enumerate(dict.fromkeys(words), start=1)}
         V, S, R = len(self.index) + 1, len(self.states), len(self.roles)
         number = {name: r for r, name in enumerate(self.roles)}
@@ -119,29 +121,29 @@ class Scenario:
                     else:
                         self.plain[slot, self.index[word], s] = prob
 
-        self.named = np.array(list(self._by_name.values()))
+        self.named = np.array(list(self._name_prob.values()))
         self.pool, self.unnamed = np.zeros((V, R)), np.zeros((len(SLOTS), V, R))
         for name, r in number.items():
             for word, prob in self.roles[name].pool.names.probs.items():
                 self.pool[self.index[word], r] = prob
             for slot in (SUBJ, OBJ):
-                for word, prob in self._otherwise[name, slot].probs.items():
+                for word, prob in self._other_mentions[name, slot].probs.items():
                     self.unnamed[slot, self.index[word], r] = (1 - self.named[r]) * prob
 
         likely = self.word_probs() > 0
-        self.able = [
+        self.possible_states = [
             {word: sum(1 << int(s) for s in np.flatnonzero(can[row])) for word, row in self.index.items()}
             for can in likely
         ]
 
     def word_probs(self) -> Array:
-        """p(word in slot | state) with the fillers summed out: [slots, V, S]."""
+        """Return p(word in slot | state) with the fillers summed out: [slots, V, S]."""
         said = self.unnamed + self.named * self.pool
         result: Array = self.plain + said @ self.mention.transpose(0, 2, 1)
         return result
 
     def visits(self) -> Array:
-        """The expected number of events in each state, in a document of this scenario: [S]."""
+        """Return the expected number of events in each state, in a document of this scenario: [S]."""
         total, now = np.zeros_like(self.first), self.first
         for m in range(1, LENGTHS[-1] + 1):
             total = total + now * sum(length >= m for length in LENGTHS) / len(LENGTHS)
@@ -149,15 +151,15 @@ class Scenario:
         return total
 
     def possible(self, words: Sequence[Words]) -> bool:
-        """Whether each event by itself could come from some state: a quick no for most scenarios."""
-        verbs, subjs, objs, mods = self.able
+        """Tell whether each event alone can come from some state, which quickly rules out most scenarios."""
+        verbs, subjs, objs, mods = self.possible_states
         return all(
             verbs.get(verb, 0) & subjs.get(subj, 0) & objs.get(obj, 0) & mods.get(mod, 0)
             for verb, subj, obj, mod in words
         )
 
     def emissions(self, words: Sequence[Words]) -> tuple[Array, Array]:
-        """p(c) and p(w_m | z_m, c), as [H] and [M, H, S], for all H combinations of candidate fillers."""
+        """Return p(c), [H], and p(w_m | z_m, c), [M, H, S], for all H combinations of candidate fillers."""
         rows = np.array([[self.index.get(word, 0) for word in event] for event in words])  # [M, slots]
         heard = np.unique(rows[:, (SUBJ, OBJ)])
         candidates = []
@@ -179,9 +181,9 @@ class Scenario:
         return prior, result
 
     def forward(self, words: Sequence[Words], unseen: int = 0) -> tuple[float, Array, Array]:
-        """log p(w | s); p(z_m, c | w_1 … w_m, s), [M, H, S]; and the emissions.
+        """Return log p(w | s); p(z_m, c | w_1 … w_m, s), [M, H, S]; and the emissions.
 
-        Of ``unseen`` events before the words nothing is known: whatever they said sums to one.
+        ``unseen`` events before the words are unobserved: their words sum to one.
         """
         prior, emission = self.emissions(words)
         alpha, log_prob = np.zeros_like(emission), 0.0
@@ -191,13 +193,13 @@ class Scenario:
             total = float(alpha[m].sum())
             if total <= 0:
                 return -math.inf, alpha, emission
-            alpha[m] /= total  # so that nothing underflows, however long the document
+            alpha[m] /= total  # against underflow in long documents
             log_prob += math.log(total)
             ahead = alpha[m] @ self.transition
         return log_prob, alpha, emission
 
     def smooth(self, alpha: Array, emission: Array) -> Array:
-        """p(z_m | w, s), [M, S], from what ``forward`` found."""
+        """Return p(z_m | w, s), [M, S], from the results of ``forward``."""
         result = np.zeros((len(alpha), len(self.states)))
         beta = np.ones_like(alpha[0])
         for m in reversed(range(len(alpha))):
@@ -210,41 +212,41 @@ class Scenario:
 
 
 class World:
-    """Scenarios with weights: a distribution over documents that can be drawn from and computed exactly."""
+    """A mixture of scenarios: a distribution over documents that can be sampled and computed exactly."""
 
     def __init__(self, scenarios: Sequence[Scenario]) -> None:
         self.scenarios = tuple(scenarios)
         self.frames: tuple[str, ...] = tuple(sorted({frame for s in scenarios for frame in s.frames}))
         self.words: frozenset[str] = frozenset(self.expected_counts()) - {MISSING}
-        self._which = Choice.of({scenario: scenario.prior for scenario in scenarios})
+        self._scenario_prior = Categorical.of({scenario: scenario.prior for scenario in scenarios})
         at = {frame: column for column, frame in enumerate(self.frames)}
         self._columns = {s.name: np.array([at[frame] for frame in s.frames]) for s in scenarios}
 
     @classmethod
     def parse(cls, text: str, source: str = "storyworld") -> World:
-        """The world that a text describes; ``source`` is what an error calls the text."""
-        return cls([Scenario(plot) for plot in read_plots(text, source)])
+        """Return the world that a text describes; errors call the text ``source``."""
+        return cls([Scenario(plot) for plot in parse_plots(text, source)])
 
     @classmethod
     def embedded(cls) -> World:
-        """The world of ``storyworld.txt``."""
+        """Return the world of ``storyworld.txt``."""
         return _embedded()
 
     def document(self, rng: np.random.Generator, id: str) -> Document:
-        """A document drawn from the world; its events carry their true frames."""
-        return Document(id, self._which.draw(rng).sample_events(rng))
+        """Return a sampled document; its events have their true frames."""
+        return Document(id, self._scenario_prior.draw(rng).sample_events(rng))
 
     def documents(self, count: int, seed: int) -> Iterator[Document]:
-        """Documents named by scenario and number; number i depends on (seed, i) alone."""
+        """Yield documents named by scenario and number; number i depends on (seed, i) alone."""
         for number in range(count):
             rng = np.random.default_rng((seed, number))
-            scenario = self._which.draw(rng)
+            scenario = self._scenario_prior.draw(rng)
             yield Document(f"{scenario.name}-{number:06d}", scenario.sample_events(rng))
 
     def log_prob(self, events: Sequence[Event], unseen: int = 0) -> float:
-        """log p(words | their number) in nats, −∞ for the impossible; frames are not looked at.
+        """Return log p(words | number of events) in nats, −∞ for the impossible; frames are ignored.
 
-        With ``unseen``, of the events that come after so many of which nothing is known.
+        With ``unseen``, so many unobserved events come before.
         """
         return (
             _log_sum([log_prob for log_prob, *_ in self._scenario_forwards(events, unseen)])
@@ -253,7 +255,7 @@ class World:
         )
 
     def frame_posterior(self, events: Sequence[Event]) -> Array:
-        """p(f_m | all the words), [M, F] in the order of ``frames``; NaN for an impossible document."""
+        """Return p(f_m | all words), [M, F] in the order of ``frames``; NaN for an impossible document."""
         result = np.zeros((len(events), len(self.frames)))
         possible = self._scenario_forwards(events) if events else []
         total = _log_sum([log_prob for log_prob, *_ in possible])
@@ -265,7 +267,7 @@ class World:
         return result
 
     def next_frame_probs(self, events: Sequence[Event]) -> Array:
-        """p(f_m | the words of the events before it), [M, F] in the order of ``frames``.
+        """Return p(f_m | words of the events before m), [M, F] in the order of ``frames``.
 
         NaN after words that are impossible.
         """
@@ -285,14 +287,14 @@ class World:
     def _scenario_forwards(
         self, events: Sequence[Event], unseen: int = 0
     ) -> list[tuple[float, Scenario, Array, Array]]:
-        """log p(s, w), s, and its forward quantities, of every scenario s that allows these events."""
+        """Return log p(s, w), s, and its forward quantities, for each scenario s that allows these events."""
         words = [event.padded(len(SLOTS)) for event in events]
         possible = [scenario for scenario in self.scenarios if scenario.possible(words)]
         passes = [(scenario, *scenario.forward(words, unseen)) for scenario in possible]
         return [(math.log(s.prior) + log_p, s, a, e) for s, log_p, a, e in passes if log_p > -math.inf]
 
     def expected_counts(self) -> dict[str, float]:
-        """The expected number of occurrences of each word (and of the missing one) in one document."""
+        """Return the expected number of occurrences of each word (and of the missing one) in a document."""
         counts: defaultdict[str, float] = defaultdict(float)
         for scenario in self.scenarios:
             rates = scenario.prior * (scenario.word_probs() @ scenario.visits()).sum(0)
@@ -303,7 +305,7 @@ class World:
 
 
 def _log_sum(logs: Sequence[float]) -> float:
-    """log Σ exp, −∞ of nothing."""
+    """Return log Σ exp; −∞ of nothing."""
     top = max(logs, default=-math.inf)
     return top + math.log(sum(math.exp(log - top) for log in logs)) if top > -math.inf else top
 
@@ -314,15 +316,17 @@ def _embedded() -> World:
     return World.parse(text, "storyworld.txt")
 
 
-def _by_name(role: Role) -> float:
-    """The probability that a mention of the role is by name."""
-    return SHARES["name"] / (sum(SHARES.values()) - (0 if role.pool.pronouns else SHARES["pronoun"]))
+def _name_prob(role: Role) -> float:
+    """Return the probability that a mention of the role is by name."""
+    return MENTION_PROBS["name"] / (
+        sum(MENTION_PROBS.values()) - (0 if role.pool.pronouns else MENTION_PROBS["pronoun"])
+    )
 
 
-def _otherwise(role: Role, slot: int) -> Choice[str]:
-    """How the role is mentioned in the slot when not by name."""
-    weights = {noun: SHARES["noun"] * prob for noun, prob in role.nouns.probs.items()}
+def _other_mentions(role: Role, slot: int) -> Categorical[str]:
+    """Return the distribution of mentions of the role in a slot that are not by name."""
+    weights = {noun: MENTION_PROBS["noun"] * prob for noun, prob in role.nouns.probs.items()}
     if role.pool.pronouns:
         pronoun = role.pool.pronouns[slot - SUBJ]
-        weights[pronoun] = weights.get(pronoun, 0) + SHARES["pronoun"]
-    return Choice.of(weights)
+        weights[pronoun] = weights.get(pronoun, 0) + MENTION_PROBS["pronoun"]
+    return Categorical.of(weights)

@@ -1,1 +1,1 @@
-"""From a corpus folder to a run folder."""
+"""Training: from a corpus folder to a run folder."""

@@ -1,8 +1,9 @@
-"""The training loop. It yields after every step; who calls it logs, validates, saves and stops."""
+"""The training loop. It yields after every step; the caller logs, validates, saves and stops."""
 
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,37 +15,42 @@ from accelerate.state import AcceleratorState
 from numpy.typing import NDArray
 from torch import nn
 
-from ssdvae.config import SLOTS, Slots, TrainSettings
 from ssdvae.data.batches import Noise, collate, epoch_batches, generator, process_slice
-from ssdvae.data.classes import unnamed_classes
 from ssdvae.data.corpus import Documents
+from ssdvae.data.events import SLOTS, Slots
+from ssdvae.data.frame_counts import unnamed_classes
 from ssdvae.data.vectors import Vectors
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.errors import UserError
-from ssdvae.memory import keep_freed_memory
-from ssdvae.models import model_class
-from ssdvae.models.base import Model, fastest_device
+from ssdvae.io.errors import UserError
+from ssdvae.io.limits import Limit, format_bytes, keep_freed_memory
+from ssdvae.models.base import LanguageModel, Model, fastest_device
+from ssdvae.models.registry import model_class
+from ssdvae.training.options import TrainOptions
 from ssdvae.training.track import FOLDER, chosen_trackers
+
+FLOAT_BYTES = 4
+PARAMETER_COPIES = 4
+"""Each parameter has a value, a gradient, and the two means of Adam."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step that was taken."""
+    """One training step."""
 
     step: int  # counted from 1
     documents: int  # in the batch, over all processes
     sums: dict[str, float]  # of the loss and its terms over these documents
 
 
-def new_accelerator(settings: TrainSettings, folder: Path | None = None) -> Accelerator:
-    """The devices and processes of a run, in an interpreter that is ready for many steps."""
+def new_accelerator(options: TrainOptions, folder: Path | None = None) -> Accelerator:
+    """Return the devices and processes of a run."""
     keep_freed_memory()
     # Accelerate remembers the precision of the first run in this interpreter and refuses any other.
     AcceleratorState._reset_state()
     # Several processes without a GPU find each other only when told that the CPU is meant.
     cpu = fastest_device().type == "cpu"
-    tracking = {"log_with": chosen_trackers(settings) or None, "project_dir": folder and folder / FOLDER}
-    return Accelerator(mixed_precision=settings.precision, cpu=cpu, **tracking)
+    tracking = {"log_with": chosen_trackers(options) or None, "project_dir": folder and folder / FOLDER}
+    return Accelerator(mixed_precision=options.precision, cpu=cpu, **tracking)
 
 
 @atexit.register
@@ -60,18 +66,18 @@ def _leave_processes() -> None:
 
 
 def new_model(
-    settings: TrainSettings,
+    options: TrainOptions,
     vocabulary: Vocabulary,
     frames: Inventory,
     vectors: Vectors | None,
     slots: Slots = SLOTS,
 ) -> Model:
-    """A model with the weights that the seed gives, and the pretrained vectors of the words that have one."""
+    """Return a model with weights drawn by the seed, and the pretrained vectors of words that have one."""
     with torch.random.fork_rng():
-        # Layers draw their first weights from torch's own generator: the one place where it is used.
-        torch.manual_seed(settings.seed)
-        every = frames.with_unnamed(settings.values().get("unnamed_frames", 0))
-        model = model_class(settings.model)(settings.model_settings, vocabulary, every, slots)
+        # Layers draw their initial weights from torch's global generator, which is used nowhere else.
+        torch.manual_seed(options.seed)
+        every = frames.with_unnamed(options.values().get("unnamed_frames", 0))
+        model = model_class(options.model)(options.model_options, vocabulary, every, slots)
         model.prepare_training()
     if vectors is not None:
         weight = model.word_reader.words.weight.data
@@ -80,19 +86,19 @@ def new_model(
 
 
 def with_classes(
-    observed: NDArray[np.int32], documents: Documents, model: Model, settings: TrainSettings
+    observed: NDArray[np.int32], documents: Documents, model: Model, options: TrainOptions
 ) -> NDArray[np.int32]:
-    """The observed frames and, if a model has unnamed ones, the classes that counting finds for the rest."""
-    unnamed = settings.values().get("unnamed_frames", 0)
+    """Return the observed frames and, with unnamed frames, the classes of the other events by counts."""
+    unnamed = options.values().get("unnamed_frames", 0)
     if not unnamed:
         return observed
     named = len(model.frames) - unnamed
-    found = unnamed_classes(documents, observed, len(model.vocabulary), named, unnamed, settings.seed)
+    found = unnamed_classes(documents, observed, len(model.vocabulary), named, unnamed, options.seed)
     return np.where(observed >= 0, observed, found).astype(np.int32)
 
 
 def initialize_from_run(model: Model, folder: Path) -> None:
-    """Give a model the weights of another that has the same words, frames and shape."""
+    """Load the weights of another model that has the same words, frames and shape."""
     other = Model.read(folder)
     for kind, mine, theirs in (
         ("words", model.vocabulary.names, other.vocabulary.names),
@@ -107,21 +113,21 @@ def initialize_from_run(model: Model, folder: Path) -> None:
     except RuntimeError as error:
         raise UserError(
             f"the weights of {folder} do not fit this model\n"
-            "give the settings that it was trained with: they are in its config.yaml"
+            "give the options that it was trained with: they are in its config.yaml"
         ) from error
 
 
 def _named(model: Model) -> tuple[str, ...]:
-    """The frames of the corpus, without those that a model has made."""
+    """Return the frames of the corpus, without unnamed ones."""
     return model.frames.names[: len(model.frames) - model.config.values().get("unnamed_frames", 0)]
 
 
-def new_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Optimizer:
-    return torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True)
+def new_optimizer(model: nn.Module, options: TrainOptions) -> torch.optim.Optimizer:
+    return torch.optim.Adam(model.parameters(), lr=options.learning_rate, fused=True)
 
 
-def steps_per_epoch(documents: Documents, settings: TrainSettings) -> int:
-    return -(-len(documents) // settings.batch)
+def steps_per_epoch(documents: Documents, options: TrainOptions) -> int:
+    return -(-len(documents) // options.batch)
 
 
 def train_steps(
@@ -129,50 +135,92 @@ def train_steps(
     optimizer: torch.optim.Optimizer,
     accelerator: Accelerator,
     documents: Documents,
-    settings: TrainSettings,
+    options: TrainOptions,
     start: int,
     observed: NDArray[np.int32],
     first: NDArray[np.int32] | None = None,
 ) -> Iterator[Step]:
-    """Steps ``start + 1``, ``start + 2``, … to the end of the last epoch.
+    """Take the steps ``start + 1``, ``start + 2``, … to the end of the last epoch.
 
-    ``model`` and ``optimizer`` are prepared by the accelerator. A step depends on the weights, the optimiser
-    and its number, nothing else: that is what makes a resumed run the same run. ``observed`` has the frames
-    that are observed, of all events; ``first`` what is taken for observed while unnamed frames start.
+    ``model`` and ``optimizer`` are prepared by the accelerator. A step depends on the weights, the optimizer
+    and its number alone, so that a resumed run is the same run. ``observed`` has the observed frames of all
+    events; ``first`` those while unnamed frames start.
     """
     process, processes = accelerator.process_index, accelerator.num_processes
-    per_epoch = steps_per_epoch(documents, settings)
+    per_epoch = steps_per_epoch(documents, options)
     if len(documents) // per_epoch < processes:
         raise UserError(
-            f"{len(documents)} documents in batches of {settings.batch} are too few for {processes} processes"
+            f"{len(documents)} documents in batches of {options.batch} are too few for {processes} processes"
         )
     model.train()
     inner: Model = accelerator.unwrap_model(model)
-    groups, total = inner.clipping_groups(), settings.epochs * per_epoch
-    start_steps = 0.0 if first is None else settings.values().get("unnamed_start", 0.0) * total
+    groups, total = inner.clipping_groups(), options.epochs * per_epoch
+    start_steps = 0.0 if first is None else options.values().get("unnamed_start", 0.0) * total
     for step in range(start, total):
         epoch, index = divmod(step, per_epoch)
         if index == 0 or step == start:
-            batches = epoch_batches(len(documents), settings.batch, settings.seed, epoch)
+            batches = epoch_batches(len(documents), options.batch, options.seed, epoch)
         rows = batches[index]
         part = process_slice(rows, process, processes)
-        told = first if step < start_steps else observed
-        whole = collate(documents, rows, told)
+        whole = collate(documents, rows, first if step < start_steps else observed)
         batch = whole.part(part).to(accelerator.device)
-        noise = Noise(generator(settings.seed, "noise", step), len(rows), part)
+        noise = Noise(generator(options.seed, "noise", step), len(rows), part)
         loss = model(batch, noise)
-        # Processes average their gradients; their sum over the whole batch is what one would have.
+        # Processes average their gradients, so scale to the mean over the whole batch.
         accelerator.backward(loss.per_document.sum() * (processes / len(rows)))
         for parameters in groups:
-            accelerator.clip_grad_norm_(parameters, settings.clip)
-        if settings.decay:
+            accelerator.clip_grad_norm_(parameters, options.clip)
+        if options.decay:
             for group in optimizer.param_groups:
-                group["lr"] = settings.learning_rate * (1 - step / total)
+                group["lr"] = options.learning_rate * (1 - step / total)
         optimizer.step()
         optimizer.zero_grad()
-        after = generator(settings.seed, "after", step)
+        after = generator(options.seed, "after", step)
         inner.after_step(loss, lambda x: accelerator.reduce(x, "sum"), after)
         terms = {"loss": loss.per_document, **loss.terms}
         sums = torch.stack([term.detach().double().sum() for term in terms.values()])
         values = accelerator.reduce(sums, "sum").tolist()
         yield Step(step + 1, len(rows), dict(zip(terms, values, strict=True)))
+
+
+def parameters_at_least(options: TrainOptions, words: int, frames: int) -> int:
+    """Return a lower bound on the parameters: word vectors, output layer, one GRU, and codebooks."""
+    values = options.values()
+    hidden, layers, width = values["hidden"], values["layers"], values.get("embedding") or 300
+    # A GRU has three gates, each with a matrix for what it reads and one for its state.
+    gru = 3 * hidden * (width + hidden) + (layers - 1) * 3 * hidden * 2 * hidden
+    predicts_words = issubclass(model_class(options.model), LanguageModel)
+    output = frames * hidden if not predicts_words else 0 if values.get("tied") else words * hidden
+    latent = values.get("latents", 0) * values.get("codes", 0) * values.get("code_width", 0)
+    return int(words * width + output + gru + latent)
+
+
+def step_at_least(options: TrainOptions, documents: int, events: int, slots: int) -> int:
+    """Return a lower bound on the numbers that a step keeps for its gradients: the states of the GRUs."""
+    values = options.values()
+    places = min(values["batch"], documents) * events * (slots + 1)
+    return int(places * values["hidden"] * values["layers"] * values.get("samples", 1))
+
+
+def refuse_if_too_large(
+    options: TrainOptions, words: int, frames: int, documents: int, events: int, slots: int
+) -> None:
+    """Refuse a model whose training takes more memory than the machine has, before it is built."""
+    parameters = parameters_at_least(options, words, frames)
+    need = FLOAT_BYTES * (PARAMETER_COPIES * parameters + step_at_least(options, documents, events, slots))
+    limit = Limit("SSDVAE_MAX_MEMORY", _physical_memory()).bytes
+    if need > limit:
+        raise UserError(
+            f"a model of about {parameters:,} parameters takes {format_bytes(need)} of memory or more to "
+            f"train, and this machine has {format_bytes(limit)}\n"
+            "choose a smaller --hidden, --embedding, --layers, --batch or other size; "
+            "SSDVAE_MAX_MEMORY=64G, for example, allows more"
+        )
+
+
+def _physical_memory() -> int:
+    """Return the memory of this machine, in bytes."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not a Unix: nothing is known, so nothing is refused
+        return 2**62

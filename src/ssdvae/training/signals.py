@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while something is being trained."""
+"""Ctrl-C and SIGTERM during training."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from types import FrameType, TracebackType
 from typing import Self
 
-from ssdvae.errors import UserError
+from ssdvae.io.errors import UserError
 
 
 class Interrupted(UserError):

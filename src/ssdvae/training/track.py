@@ -1,4 +1,4 @@
-"""The figures of a run for experiment trackers: those that Accelerate knows, as they are."""
+"""Experiment trackers, through Accelerate."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from accelerate import Accelerator
 from accelerate.tracking import get_available_trackers
 from accelerate.utils import LoggerType
 
-from ssdvae.config import TrainSettings
-from ssdvae.config.data import names_of_text
-from ssdvae.errors import UserError
-from ssdvae.files import real_path
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import real_path
+from ssdvae.options import names_of_text
+from ssdvae.training.options import TrainOptions
 
 PROJECT = "ssdvae"
-"""What runs are grouped under, by trackers that have projects."""
+"""The project of all runs, in trackers that have projects."""
 
 FOLDER = "tracking"
-"""In the run folder, for trackers that write files."""
+"""The folder in the run folder for trackers that write files."""
 
 
-def chosen_trackers(settings: TrainSettings) -> list[str]:
-    """The trackers that a run is to be shown in; one that is not known or not installed is named."""
+def chosen_trackers(options: TrainOptions) -> list[str]:
+    """Return the chosen trackers; refuse one that is unknown or not installed."""
     known = [name for name in LoggerType.list() if name != "all"]
     installed = [str(tracker.value) for tracker in get_available_trackers()]
-    asked = names_of_text(settings.track or "")
+    asked = names_of_text(options.track or "")
     for name in asked:
         if name not in known:
             raise UserError(f"--track: found {name!r}, expected some of {', '.join(known)}")
@@ -36,25 +36,25 @@ def chosen_trackers(settings: TrainSettings) -> list[str]:
     return asked
 
 
-def start_trackers(accelerator: Accelerator, folder: Path, settings: TrainSettings, step: int) -> None:
-    """Begin to show a run, or go on after a step: what was shown of later ones is about to happen again."""
+def start_trackers(accelerator: Accelerator, folder: Path, options: TrainOptions, step: int) -> None:
+    """Start tracking a run, or resume after a step: later steps will be logged again."""
     if not accelerator.log_with:
         return
     name = folder.name
-    # The same run again is the same run there, too.
+    # A resumed run is the same run in the tracker.
     identity = hashlib.sha256(str(real_path(folder)).encode()).hexdigest()[:16]
-    options = {
+    by_tracker = {
         "tensorboard": {"purge_step": step + 1},
         "wandb": {"name": name, "id": identity, "resume": "allow"},
         "trackio": {"name": name, "resume": "allow"},
         "mlflow": {"run_name": name},
     }
-    config = {key: value for key, value in settings.to_dict().items() if value is not None}
-    accelerator.init_trackers(PROJECT, None if step else config, options)
+    config = {key: value for key, value in options.to_dict().items() if value is not None}
+    accelerator.init_trackers(PROJECT, None if step else config, by_tracker)
 
 
 def log_to_trackers(accelerator: Accelerator, values: dict[str, Any], step: int) -> None:
-    """The numbers of a record, as ``valid/ppl``."""
+    """Log the numbers of a record, as ``valid/ppl``."""
     if accelerator.trackers:
         split = values["split"]
         numbers = {f"{split}/{k}": v for k, v in values.items() if isinstance(v, int | float)}

@@ -1,4 +1,4 @@
-"""JSON Lines: one document per line, or one event, which is then a document by itself."""
+"""JSON lines: one document per line, or one event, which is then a document by itself."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.data.events import SLOTS, Document, Slots, document_from_record, document_to_record
-from ssdvae.errors import DataError, Malformed
-from ssdvae.files import (
+from ssdvae.io.errors import DataError, Malformed
+from ssdvae.io.files import (
     AnyPath,
     Report,
     atomic_write,
@@ -18,20 +18,20 @@ from ssdvae.files import (
     open_text_for_writing,
     text_lines,
 )
-from ssdvae.records import to_json
+from ssdvae.io.records import to_json
 
 EXPECTED = "one JSON document on each line"
 
 
 def read_jsonl(path: Path, report: Report, slots: Slots = SLOTS) -> Iterator[Document]:
-    """The documents of a file; blank lines are passed over."""
+    """Yield the documents of a file; blank lines are ignored."""
     return parse_lines(path, byte_lines(path), report, slots)
 
 
 def parse_lines(
     path: Path, lines: Iterable[tuple[int, bytes]], report: Report, slots: Slots = SLOTS
 ) -> Iterator[Document]:
-    """The documents on some lines of a file."""
+    """Yield the documents of some lines of a file."""
     for number, line in lines:
         try:
             text = decode_line(path, number, line)
@@ -45,26 +45,26 @@ def parse_lines(
 
 
 def filled_lines(path: Path, report: Report) -> Iterator[tuple[int, str]]:
-    """The lines that should each be a document, with their numbers."""
+    """Yield the number and the text of each line that is not blank."""
     return ((number, text) for number, text in text_lines(path, report) if text.strip())
 
 
 def parse_line(path: Path, number: int, text: str, slots: Slots = SLOTS, hole: str | None = None) -> Document:
-    """The document on a line, which takes far longer than finding the line.
+    """Return the document of a line.
 
     ``null`` among its events is an error, or stands for one whose head is ``hole``.
     """
     try:
         return _document(text, number, slots, hole)
     except Malformed as error:
-        # The two other ways to lay out JSON, of which the first line is all that can be understood.
+        # The beginning of JSON that is spread over many lines.
         spread = number == 1 and text.strip() in ("[", "{")
         hint = "is this one JSON value over many lines? jq -c '.[]' turns a list into lines"
         raise DataError(path, number, error.found, error.expected, hint if spread else "") from error
 
 
 def _document(text: str, number: int, slots: Slots, hole: str | None) -> Document:
-    record = json_value(text)
+    record = parse_json(text)
     if hole is not None and isinstance(record, dict) and isinstance(record.get("events"), list):
         record["events"] = [{slots[0]: hole} if event is None else event for event in record["events"]]
     if isinstance(record, dict) and slots[0] in record and "events" not in record:
@@ -72,8 +72,8 @@ def _document(text: str, number: int, slots: Slots, hole: str | None) -> Documen
     return document_from_record(record, slots)
 
 
-def json_value(text: str) -> Any:
-    """What a line says; ``Malformed`` where it is no JSON."""
+def parse_json(text: str) -> Any:
+    """Return the value of a line; raise ``Malformed`` if it is not JSON."""
     try:
         value = json.loads(text)
         # Half a surrogate pair can be escaped in JSON, but such a word could never be written again.
@@ -91,12 +91,12 @@ def json_value(text: str) -> Any:
 
 
 def write_jsonl(path: AnyPath, documents: Iterable[Document], slots: Slots = SLOTS) -> int:
-    """Write documents one by one; returns how many. If anything fails, an old file stays as it was."""
+    """Write documents and return their number. If anything fails, an old file stays as it was."""
     return write_records(path, (document_to_record(document, slots) for document in documents))
 
 
 def write_records(path: AnyPath, records: Iterable[dict[str, Any]]) -> int:
-    """The same with any records."""
+    """Write records and return their number. If anything fails, an old file stays as it was."""
     count = 0
     with atomic_write(path) as temporary, open_text_for_writing(temporary) as file:
         for record in records:

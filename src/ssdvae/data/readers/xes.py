@@ -1,8 +1,8 @@
-"""Logs of processes in XES (IEEE 1849): the attributes of each event, and of its trace as ``case:…``.
+"""Process logs in XES (IEEE 1849): the attributes of each event, and of its trace as ``case:…``.
 
-The file is read as a stream: no more is held than one event and the attributes of its trace. A document type
-is refused, and with it all entities. An attribute of an attribute is called ``outer.inner``; lists and
-containers are passed over, and so are the declarations at the beginning of a log.
+The file is read as a stream: memory holds one event and the attributes of its trace. A document type is
+refused, and with it all entities. An attribute of an attribute is named ``outer.inner``. Lists, containers
+and the declarations at the beginning of a log are ignored.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from ssdvae.errors import DataError
-from ssdvae.files import Report, byte_chunks
-from ssdvae.limits import LINE, PIECE
+from ssdvae.io.errors import DataError
+from ssdvae.io.files import Report, byte_chunks
+from ssdvae.io.limits import LINE, STRING_OVERHEAD
 
 ATTRIBUTES = frozenset({"string", "date", "int", "float", "boolean", "id"})
 
 DEEPEST = 20
-"""Elements in elements; an attribute that has attributes is in the fourth."""
+"""The deepest nesting of elements; attributes of attributes are at the fourth level."""
 
 NAME = "case:concept:name"
 
 
 def xes_events(path: Path, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The attributes of each event by their keys, with the line on which it begins."""
+    """Yield the line on which each event begins, and its attributes by their keys."""
     log = _Log(path, report)
     fed, most = 0, LINE.bytes
     for chunk in byte_chunks(path):
@@ -40,7 +40,7 @@ def xes_events(path: Path, report: Report) -> Iterator[tuple[int, dict[str, Any]
 
 
 class _Log:
-    """Where in a log one is, and the events that are complete."""
+    """The state of the parser, and the events that are complete."""
 
     def __init__(self, path: Path, report: Report) -> None:
         self.path, self.report = path, report
@@ -50,14 +50,14 @@ class _Log:
         self.parser.EndElementHandler = self.end
         self.parser.StartDoctypeDeclHandler = self.refuse
         self.open: list[str] = []  # elements
-        self.keys: list[str] = []  # of the attributes that are open
-        self.passed = 0  # depth at which something began that is passed over
+        self.keys: list[str] = []  # of the open attributes
+        self.passed = 0  # depth of an element that is ignored
         self.traces = 0
         self.trace: dict[str, Any] = {}
         self.event: dict[str, Any] | None = None
         self.begun = 0  # the line of the event
-        self.sizes = [0, 0]  # of what is held of the trace, and of the event
-        self.named = True  # whether the trace may not get a name any more
+        self.sizes = [0, 0]  # bytes of the trace, and of the event
+        self.named = True  # the trace cannot get a name any more
         self.events: list[tuple[int, dict[str, Any]]] = []
 
     @property
@@ -108,13 +108,13 @@ class _Log:
             return
         self.keys.append(values["key"])
         key, value, of_event = ".".join(self.keys), values["value"], self.event is not None
-        self.sizes[of_event] += len(key) + len(value) + 2 * PIECE
+        self.sizes[of_event] += len(key) + len(value) + 2 * STRING_OVERHEAD
         if sum(self.sizes) > LINE.bytes:
             raise LINE.error(self.path, self.line, "an event or a trace")
         if self.event is not None:
             self.event[key] = value
         elif f"case:{key}" == NAME and self.named:
-            # Its events were given away already, under another name.
+            # Its events were yielded already, under another name.
             found, expected = "the name of a trace after its events", "it before them, as XES has it"
             raise DataError(self.path, self.line, found, expected)
         else:

@@ -1,4 +1,4 @@
-"""Where documents of text come from. A new format is a ``Format`` and one line in each table."""
+"""Readers of text. A new format is a ``Format`` and one line in each table."""
 
 from __future__ import annotations
 
@@ -8,26 +8,24 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ssdvae.config import ExtractSettings
-from ssdvae.errors import UserError
-from ssdvae.extraction.parsed import Parsed, Raw
+from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.readers import concrete, conllu, megawika, text
-from ssdvae.files import Report, check_exists
-
-__all__ = ["FORMATS", "Format", "guess_format", "list_files"]
+from ssdvae.extraction.tree import ParsedDocument, RawDocument
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import Report, check_exists
 
 
 @dataclass(frozen=True)
 class Format:
-    """How documents are found in a file, and how one of them is understood.
+    """A format of text.
 
-    ``read`` is quick and yields documents one by one, telling ``report`` of pieces it must pass over.
-    ``parse`` is what takes the time; it runs in many processes. ``check`` says what is not installed.
+    ``read`` yields raw documents and reports what it must skip; it is quick. ``parse`` returns the dependency
+    trees of one; it is slow and runs in many processes. ``check`` raises if a package or model is missing.
     """
 
-    read: Callable[[Path, ExtractSettings, Report], Iterator[Raw]]
-    parse: Callable[[Raw, ExtractSettings], Parsed]
-    check: Callable[[ExtractSettings], object]
+    read: Callable[[Path, ExtractOptions, Report], Iterator[RawDocument]]
+    parse: Callable[[RawDocument, ExtractOptions], ParsedDocument]
+    check: Callable[[ExtractOptions], object]
 
 
 FORMATS: dict[str, Format] = {
@@ -36,13 +34,12 @@ FORMATS: dict[str, Format] = {
     "jsonl": Format(text.read_jsonl, text.parse, text.load_parser),
     "parquet": Format(text.read_parquet, text.parse, text.load_parser),
     # A line of these files is a paragraph.
-    "wikiextractor": Format(text.read_wikiextractor, partial(text.parse, paragraph=r"\n"), text.load_parser),
+    "wikiextractor": Format(text.read_wikiextractor, partial(text.parse, separator=r"\n"), text.load_parser),
     "megawika": Format(megawika.read, megawika.parse, text.load_parser),
     "conllu": Format(conllu.read, conllu.parse, conllu.check),
     "concrete": Format(concrete.read, concrete.parse, concrete.check),
 }
 
-# What the name of a file ends in, without .gz, which every reader but Parquet's unpacks.
 ENDINGS = {
     r"\.txt": "text",
     r"\.(csv|tsv)": "csv",
@@ -52,19 +49,19 @@ ENDINGS = {
     r"\.conllu?": "conllu",
     r"\.(concrete|comm)|\.(concrete|comm)\.(tar|zip)|\.tar|\.tgz|\.zip": "concrete",
 }
+"""Endings of file names, without .gz, which every reader but Parquet's unpacks."""
 
 
 def guess_format(path: Path) -> str | None:
-    """The name in ``FORMATS`` that goes with the name of a file."""
+    """Return the format that goes with the name of a file; None if it tells none."""
     name = path.name.lower().removesuffix(".gz")
     return next((f for ending, f in ENDINGS.items() if re.search(f"(?:{ending})$", name)), None)
 
 
 def list_files(sources: Sequence[Path], format: str | None = None) -> list[tuple[Path, str, str]]:
-    """Every file of the sources, folders included, with its name for the reader and its format.
+    """Return the files of the sources, folders included: path, name for the user, format.
 
-    In a folder, files are taken in the order of their names; those that are of no known format are not meant,
-    unless a format is given: then all are.
+    Files of a folder are sorted by name. Those of no known format are ignored, unless a format is given.
     """
     if format is not None and format not in FORMATS:
         raise UserError(f"no format {format!r}; there are: {', '.join(FORMATS)}")

@@ -1,7 +1,7 @@
 """Concrete: the format of the Concretely Annotated Wikipedia, the corpus of the paper.
 
-A file is one communication, many of them in a row, or an archive (.tar, .tar.gz, .zip) with one in each file.
-Trees are those of the parse with basic dependencies; frames are the situation mentions of a FrameNet parser.
+A file is one communication, several in a row, or an archive (.tar, .tar.gz, .zip) with one in each file.
+Trees are the basic dependencies; frames are the situation mentions of a FrameNet parser.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from ssdvae.config import ExtractSettings
-from ssdvae.errors import DataError, Malformed, not_installed
-from ssdvae.extraction.parsed import Mention, Parsed, Raw
-from ssdvae.extraction.tree import NO_HEAD, Token, Tree
-from ssdvae.files import DAMAGE, Report, open_bytes, translate_os_errors
-from ssdvae.limits import WHOLE, read_whole
+from ssdvae.extraction.options import ExtractOptions
+from ssdvae.extraction.tree import NO_HEAD, FrameMention, ParsedDocument, RawDocument, Token, Tree
+from ssdvae.io.errors import DataError, Malformed, not_installed
+from ssdvae.io.files import DAMAGE, Report, open_bytes, translate_os_errors
+from ssdvae.io.limits import WHOLE, read_whole
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 FRAME_PARSERS = ("framenet", "semafor", "fnparse")
-"""Names in the tools whose situations are frames; those of others are events in other label sets."""
+"""Names of tools whose situations are frames; other tools have other label sets."""
 
 BYTES_PER_PART = 16
-"""What a part of a communication (a token, a span, an edge) takes of a file, about."""
+"""The approximate size of a part of a communication (a token, a span, an edge) in a file."""
 
-Places = dict[tuple[str, int], Token]
+TokenIndex = dict[tuple[str, int], Token]
 """Each token by its tokenization and its number there."""
 
 
-def check(settings: ExtractSettings) -> None:
+def check(options: ExtractOptions) -> None:
+    """Raise if the package that reads Concrete is missing."""
     try:
         # On PyPI it is "concrete"; "concrete-python" is something else that is imported by the same name.
         from concrete.communication.ttypes import Communication  # noqa: F401
@@ -41,12 +41,12 @@ def check(settings: ExtractSettings) -> None:
         raise not_installed("concrete", "concrete", "reading Concrete communications") from error
 
 
-def read(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]:
-    """The communications of a file, as they are stored."""
+def read(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
+    """Yield the communications of a file, as they are stored."""
     if path.name.lower().endswith(ARCHIVES):
-        # Each file of an archive is one. It need not be understood to be found, which would take long.
+        # Each file of an archive is one, and need not be parsed here.
         for count, (name, data) in enumerate(_members(path), start=1):
-            yield Raw(name, path, count, data)
+            yield RawDocument(name, path, count, data)
         return
     with translate_os_errors(path, "read"), open_bytes(path) as file, _damage_explained(path):
         for count in itertools.count(1):
@@ -64,11 +64,11 @@ def read(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]
                     raise  # about the file as a whole
                 report(error)
                 return
-            yield Raw(communication.id or f"{path.name}:{count}", path, count, bytes(stream.data))
+            yield RawDocument(communication.id or f"{path.name}:{count}", path, count, bytes(stream.data))
 
 
 class _Bounded:
-    """The bytes of one communication, kept as they are read; no more of them than can be meant."""
+    """The bytes of one communication, stored as they are read, up to a limit."""
 
     def __init__(self, file: IO[bytes], path: Path, count: int) -> None:
         self.file, self.path, self.count = file, path, count
@@ -77,12 +77,12 @@ class _Bounded:
         self.most = WHOLE.bytes
 
     def left(self) -> bool:
-        """Whether the file goes on."""
+        """Tell whether there is more in the file."""
         self.ahead = self.ahead or self.file.read(1)
         return bool(self.ahead)
 
     def read(self, size: int) -> bytes:
-        # A damaged length may ask for anything: what it asks for is refused before it is read.
+        # A damaged length may be huge: refuse it before reading.
         if len(self.data) + size > self.most:
             raise WHOLE.error(self.path, self.count, "data", unit="communication")
         found, self.ahead = self.ahead[:size], self.ahead[size:]
@@ -96,7 +96,7 @@ class _Bounded:
 
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of an archive."""
+    """Yield the files of an archive."""
     with translate_os_errors(path, "read"), _damage_explained(path):
         if path.name.lower().endswith(".zip"):
             with zipfile.ZipFile(path) as packed:
@@ -126,13 +126,13 @@ def _damaged(path: Path, error: Exception) -> DataError:
 
 
 def _communication(stream: io.BytesIO | _Bounded) -> Any:
-    """The next communication of a stream."""
+    """Return the next communication of a stream."""
     from concrete.communication.ttypes import Communication
     from thrift.protocol.TCompactProtocol import TCompactProtocol
     from thrift.transport.TTransport import TFileObjectTransport
 
     class Counting(TCompactProtocol):  # type: ignore[misc]  # thrift has no types
-        """An empty part takes a byte of the file and hundreds in memory: there is a limit to parts, too."""
+        """Limits the number of parts: an empty one takes a byte of the file and hundreds in memory."""
 
         parts = 0
 
@@ -145,11 +145,9 @@ def _communication(stream: io.BytesIO | _Bounded) -> Any:
     communication, most = Communication(), WHOLE.bytes // BYTES_PER_PART
     try:
         communication.read(Counting(TFileObjectTransport(stream)))
-    except Malformed:
+    except (Malformed, DataError):
         raise
-    except DataError:  # it says all there is to say
-        raise
-    except Exception as error:  # bytes that are none of Thrift's make its reader fail in any way
+    except Exception as error:  # Thrift's reader raises anything on bytes that are not its own
         found = f"bytes that cannot be read ({type(error).__name__}: {error})"
         raise Malformed(found, "a Concrete communication") from error
     if communication.type is None and communication.id is None:
@@ -158,7 +156,7 @@ def _communication(stream: io.BytesIO | _Bounded) -> Any:
 
 
 def _part(thing: Any, *names: str) -> Any:
-    """A part of a part of something, of which Concrete says that it must be there."""
+    """Return a nested attribute that Concrete requires."""
     for name in names:
         owner, thing = type(thing).__name__, getattr(thing, name)
         if thing is None:
@@ -166,7 +164,8 @@ def _part(thing: Any, *names: str) -> Any:
     return thing
 
 
-def parse(raw: Raw, settings: ExtractSettings) -> Parsed:
+def parse(raw: RawDocument, options: ExtractOptions) -> ParsedDocument:
+    """Return a communication with its trees and frames."""
     try:
         return _parsed(_communication(io.BytesIO(raw.content)), raw)
     except Malformed as error:
@@ -174,40 +173,42 @@ def parse(raw: Raw, settings: ExtractSettings) -> Parsed:
         raise DataError(raw.path, raw.line, found, error.expected, unit="communication") from error
 
 
-def _parsed(communication: Any, raw: Raw) -> Parsed:
+def _parsed(communication: Any, raw: RawDocument) -> ParsedDocument:
     text = communication.text or ""
-    trees, places = [], Places()
+    trees, tokens = [], TokenIndex()
     for section in communication.sectionList or []:
         for sentence in section.sentenceList or []:
             if sentence.tokenization is not None:
                 tree = _tree(sentence.tokenization, text)
                 trees.append(tree)
                 identity = _part(sentence.tokenization, "uuid", "uuidString")
-                places |= {(identity, place): token for place, token in enumerate(tree.tokens)}
-    return Parsed(communication.id or raw.id, text, tuple(trees), tuple(_mentions(communication, places)))
+                tokens |= {(identity, index): token for index, token in enumerate(tree.tokens)}
+    return ParsedDocument(
+        communication.id or raw.id, text, tuple(trees), tuple(_mentions(communication, tokens))
+    )
 
 
 def _tree(tokenization: Any, text: str) -> Tree:
     tokens = _part(tokenization.tokenList, "tokenList") if tokenization.tokenList else []
-    places = {_part(token, "tokenIndex"): place for place, token in enumerate(tokens)}
+    indices = {_part(token, "tokenIndex"): index for index, token in enumerate(tokens)}
     pos, lemmas = _tags(tokenization, "POS"), _tags(tokenization, "LEMMA")
     heads, relations = [NO_HEAD] * len(tokens), [""] * len(tokens)
     for edge in _dependencies(tokenization):
-        if (place := places.get(edge.dep)) is not None:
+        if (index := indices.get(edge.dep)) is not None:
             # The root has no governor; some tools write −1.
-            heads[place] = places.get(edge.gov, NO_HEAD)
-            relations[place] = edge.edgeType or ""
+            heads[index] = indices.get(edge.gov, NO_HEAD)
+            relations[index] = edge.edgeType or ""
     return Tree(
         Token(
             form=token.text or "",
             lemma=lemmas.get(token.tokenIndex, ""),
             pos=pos.get(token.tokenIndex, ""),
-            head=heads[place],
-            relation=relations[place],
+            head=heads[index],
+            relation=relations[index],
             start=_part(token.textSpan, "start") if token.textSpan else 0,
             end=_part(token.textSpan, "ending") if token.textSpan else 0,
         )
-        for place, token in enumerate(tokens)
+        for index, token in enumerate(tokens)
     )
 
 
@@ -219,14 +220,14 @@ def _tags(tokenization: Any, kind: str) -> dict[int, str]:
 
 
 def _dependencies(tokenization: Any) -> list[Any]:
-    """The edges of the parse to read: of a tool with several, the basic one, which is a tree."""
+    """Return the edges of the basic parse, which is a tree, or else of the first."""
     parses = tokenization.dependencyParseList or []
     basic = [parse for parse in parses if "basic" in _part(parse, "metadata", "tool").lower()]
     return list(_part((basic or parses)[0], "dependencyList")) if parses else []
 
 
-def _mentions(communication: Any, places: Places) -> Iterator[Mention]:
-    """The frames of the situation mentions, at the tokens that evoke them."""
+def _mentions(communication: Any, tokens: TokenIndex) -> Iterator[FrameMention]:
+    """Yield the frames of the situation mentions, at the tokens that evoke them."""
     for group in communication.situationMentionSetList or []:
         if not any(name in _part(group, "metadata", "tool").lower() for name in FRAME_PARSERS):
             continue
@@ -237,10 +238,10 @@ def _mentions(communication: Any, places: Places) -> Iterator[Mention]:
             found = [
                 token
                 for i in _part(mention.tokens, "tokenIndexList")
-                if (token := places.get((identity, i))) is not None
+                if (token := tokens.get((identity, i))) is not None
             ]
             sure = mention.confidence is not None and 0 <= mention.confidence <= 1
             for token in found:
-                yield Mention(
+                yield FrameMention(
                     token.start, token.end, mention.situationKind, mention.confidence if sure else None
                 )

@@ -1,7 +1,6 @@
-"""CoNLL-U: sentences that any parser of Universal Dependencies has written.
+"""CoNLL-U: the output of parsers of Universal Dependencies.
 
-A document begins at ``# newdoc``; a file without one is one document. Its text is that of its sentences, each
-on a line.
+A document begins at ``# newdoc``; a file without one is one document. Its text has a sentence on each line.
 """
 
 from __future__ import annotations
@@ -10,44 +9,44 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ssdvae.config import ExtractSettings
-from ssdvae.errors import DataError, not_installed, shorten
-from ssdvae.extraction.parsed import Parsed, Raw, spans_of
-from ssdvae.extraction.tree import NO_HEAD, Token, Tree
-from ssdvae.files import Report, text_lines
-from ssdvae.limits import LINE, Held
+from ssdvae.extraction.options import ExtractOptions
+from ssdvae.extraction.tree import NO_HEAD, ParsedDocument, RawDocument, Token, Tree, find_spans
+from ssdvae.io.errors import DataError, not_installed, shorten
+from ssdvae.io.files import Report, text_lines
+from ssdvae.io.limits import LINE, SizeCounter
 
 COLUMNS = 10
 
 Block = tuple[int, str]
-"""A sentence as it stands in the file, and the line on which it begins."""
+"""The line on which a sentence begins, and its lines."""
 
 
-def check(settings: ExtractSettings) -> None:
+def check(options: ExtractOptions) -> None:
+    """Raise if the package that reads CoNLL-U is missing."""
     try:
         import conllu  # noqa: F401
     except ImportError as error:
         raise not_installed("conllu", "conllu", "reading CoNLL-U") from error
 
 
-def read(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]:
-    """The documents of a file, as the lines of their sentences."""
-    document = Held(path, "a document")
+def read(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
+    """Yield the documents of a file, as the lines of their sentences."""
+    document = SizeCounter(path, "a document")
     id, start, blocks = path.name, 1, list[Block]()
     for line, block in _blocks(path, report):
         name = _new_document(block)
         if name is not None:
             document.begin(line)
             if blocks:
-                yield Raw(id, path, start, blocks)
+                yield RawDocument(id, path, start, blocks)
             id, start, blocks = name or f"{path.name}:{line}", line, []
         blocks.append((line, document.add(block)))
     if blocks:
-        yield Raw(id, path, start, blocks)
+        yield RawDocument(id, path, start, blocks)
 
 
 def _blocks(path: Path, report: Report) -> Iterator[Block]:
-    sentence = Held(path, "a sentence", LINE)
+    sentence = SizeCounter(path, "a sentence", LINE)
     lines: list[str] = []
     number = 0
     for number, line in text_lines(path, report):
@@ -63,7 +62,7 @@ def _blocks(path: Path, report: Report) -> Iterator[Block]:
 
 
 def _new_document(block: str) -> str | None:
-    """The id of the document that begins here: empty if it has none, ``None`` if none begins."""
+    """Return the id of the document that begins here: empty if it has none, None if none begins."""
     for line in block.split("\n"):
         if not line.startswith("#"):
             return None
@@ -73,7 +72,8 @@ def _new_document(block: str) -> str | None:
     return None
 
 
-def parse(raw: Raw, settings: ExtractSettings) -> Parsed:
+def parse(raw: RawDocument, options: ExtractOptions) -> ParsedDocument:
+    """Return a document with its trees."""
     import conllu
 
     texts: list[str] = []
@@ -93,18 +93,18 @@ def parse(raw: Raw, settings: ExtractSettings) -> Parsed:
             sentences.append(Tree(_tokens(sentence, [(start + s, start + e) for s, e in spans])))
             texts.append(text)
             start += len(text) + 1
-    return Parsed(raw.id, "\n".join(texts), tuple(sentences))
+    return ParsedDocument(raw.id, "\n".join(texts), tuple(sentences))
 
 
 def _words(sentence: Any) -> list[Any]:
-    """The syntactic words: no ranges (3-4 of "don't") and no empty nodes (8.1)."""
+    """Return the syntactic words: no ranges (3-4 of "don't") and no empty nodes (8.1)."""
     return [word for word in sentence if isinstance(word["id"], int)]
 
 
 def _text(sentence: Any) -> tuple[str, list[tuple[int, int]]]:
-    """The text of a sentence, and the span of each syntactic word; those of a range share its span."""
+    """Return the text of a sentence, and the span of each syntactic word; those of a range share its span."""
     surface: list[Any] = []
-    members: list[int] = []  # for each word, the place of what it is written as
+    members: list[int] = []  # for each word, the index of its surface token
     until = 0
     for token in sentence:
         id = token["id"]
@@ -114,11 +114,11 @@ def _text(sentence: Any) -> tuple[str, list[tuple[int, int]]]:
         elif isinstance(id, int):
             if id > until:
                 surface.append(token)
-            # A word that claims to be part of a range which is not there stands for itself.
+            # A word of a range that does not exist stands for itself.
             members.append(max(len(surface) - 1, 0))
     forms = [token["form"] for token in surface]
     text = sentence.metadata.get("text") or ""
-    spans = spans_of(text, forms)
+    spans = find_spans(text, forms)
     if spans is None:
         text, spans = "", []
         for form, token in zip(forms, surface, strict=True):
@@ -129,11 +129,11 @@ def _text(sentence: Any) -> tuple[str, list[tuple[int, int]]]:
 
 def _tokens(sentence: Any, spans: list[tuple[int, int]]) -> Iterator[Token]:
     words = _words(sentence)
-    places = {word["id"]: place for place, word in enumerate(words)}
+    indices = {word["id"]: index for index, word in enumerate(words)}
     for word, (start, end) in zip(words, spans, strict=True):
-        # The library has read an underscore as a word; it says that there is none.
+        # The library leaves the underscore, which means none.
         lemma, upos, xpos, relation = (
             "" if word[key] in (None, "_") else word[key] for key in ("lemma", "upos", "xpos", "deprel")
         )
-        head = places.get(word["head"], NO_HEAD)
+        head = indices.get(word["head"], NO_HEAD)
         yield Token(word["form"], lemma, upos or xpos, head, relation, start, end)

@@ -1,4 +1,4 @@
-"""MegaWika: passages of Wikipedia, with the FrameNet events that a parser (LOME) saw in them.
+"""MegaWika: passages of Wikipedia with the FrameNet frames that a parser (LOME) found in them.
 
 A line is an article; each of its passages is a document. Of a passage, ``text`` (a list of sentences), the
 tokens and ``parse`` are read:
@@ -6,25 +6,26 @@ tokens and ``parse`` are read:
 {"article_title": …, "entries": [{"id": …, "passage": {"text": [sentence, …], "en_tokens": {"0": token, …},
  "parse": [{"span": [first, last], "label": frame, "confidence": …, "children": […]}, …]}}, …]}
 
-Tuples come from the trees that spaCy gives, as for all text; what MegaWika adds is the frame of a verb.
+Events come from spaCy's trees, as for all text; MegaWika adds the frames of verbs.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ssdvae.config import ExtractSettings
-from ssdvae.errors import DataError, Malformed, shorten
-from ssdvae.extraction.parsed import Mention, Parsed, Raw, spans_of
+from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.readers.text import json_records, parse_text
-from ssdvae.files import Report
+from ssdvae.extraction.tree import FrameMention, ParsedDocument, RawDocument, find_spans
+from ssdvae.io.errors import DataError, Malformed, shorten
+from ssdvae.io.files import Report
 
 
-def read(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]:
-    """Each passage of each article: ``title/number``."""
+def read(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
+    """Yield each passage of each article, named ``title/number``."""
     for number, article in json_records(path, report):
         entries = article.get("entries")
         if not isinstance(entries, list):
@@ -32,28 +33,28 @@ def read(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]
             report(DataError(path, number, found, "an article of MegaWika, with a list of entries"))
             continue
         title = article.get("article_title") or f"{path.name}:{number}"
-        for place, entry in enumerate(entries):
+        for index, entry in enumerate(entries):
             passage = entry.get("passage") if isinstance(entry, dict) else None
-            yield Raw(f"{title}/{place}", path, number, passage)
+            yield RawDocument(f"{title}/{index}", path, number, passage)
 
 
-def parse(raw: Raw, settings: ExtractSettings) -> Parsed:
+def parse(raw: RawDocument, options: ExtractOptions) -> ParsedDocument:
+    """Return a passage with its trees and frames."""
     passage = raw.content
     try:
         if not isinstance(passage, dict):
             raise Malformed(shorten(passage), "a passage with its text")
         sentences, tokens = _strings(passage.get("text")), _tokens(passage)
         text = " ".join(sentence.strip() for sentence in sentences)
-        spans = spans_of(text, tokens)
+        spans = find_spans(text, tokens)
         if spans is None:
-            # The tokens write something in their own way (quotes, dashes): then they are the text.
+            # The tokens spell something in another way (quotes, dashes): then they are the text.
             text = " ".join(tokens)
-            spans = spans_of(text, tokens) or []
+            spans = find_spans(text, tokens) or []
         mentions = tuple(_mentions(passage.get("parse"), spans))
     except Malformed as error:
         raise DataError(raw.path, raw.line, error.found, error.expected) from error
-    parsed = parse_text(raw.id, text, settings)
-    return Parsed(raw.id, text, parsed.sentences, mentions)
+    return replace(parse_text(raw.id, text, options), mentions=mentions)
 
 
 def _strings(value: object) -> list[str]:
@@ -64,7 +65,7 @@ def _strings(value: object) -> list[str]:
 
 
 def _tokens(passage: dict[str, Any]) -> list[str]:
-    """The tokens that the parse counts: a mapping from their numbers, or a list, of sentences perhaps."""
+    """Return the tokens that the parse counts: of a mapping from numbers, a list, or a list of sentences."""
     tokens = passage.get("en_tokens") or passage.get("tokens") or []
     if isinstance(tokens, dict):
         tokens = [tokens[number] for number in sorted(tokens, key=int)] if all(map(_digits, tokens)) else None
@@ -79,8 +80,8 @@ def _digits(key: object) -> bool:
     return isinstance(key, str) and key.isdecimal()
 
 
-def _mentions(parse: object, spans: list[tuple[int, int]]) -> Iterator[Mention]:
-    """The frames of a parse; their children, which are roles, are passed over."""
+def _mentions(parse: object, spans: list[tuple[int, int]]) -> Iterator[FrameMention]:
+    """Yield the frames of a parse; their children, which are roles, are ignored."""
     if isinstance(parse, str):
         try:
             parse = json.loads(parse)
@@ -91,4 +92,4 @@ def _mentions(parse: object, spans: list[tuple[int, int]]) -> Iterator[Mention]:
             case {"span": [int(first), int(last)], "label": str(frame)} if 0 <= first <= last < len(spans):
                 confidence = item.get("confidence")
                 sure = isinstance(confidence, float) and 0 <= confidence <= 1
-                yield Mention(spans[first][0], spans[last][1], frame, confidence if sure else None)
+                yield FrameMention(spans[first][0], spans[last][1], frame, confidence if sure else None)

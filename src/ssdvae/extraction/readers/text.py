@@ -1,7 +1,4 @@
-"""Plain text, in files, tables and the folders of wikiextractor: all parsed by spaCy.
-
-The model is a setting. It may be any that spaCy can load and that parses dependencies.
-"""
+"""Plain text, in files, tables and the folders of wikiextractor, parsed by spaCy."""
 
 from __future__ import annotations
 
@@ -14,42 +11,43 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ssdvae.config import ExtractSettings
-from ssdvae.data.readers.tabular import DOCUMENT, Row, csv_rows, parquet_rows
-from ssdvae.errors import DataError, UserError, not_installed, shorten
-from ssdvae.extraction.parsed import Parsed, Raw
-from ssdvae.extraction.tree import NO_HEAD, Token, Tree
-from ssdvae.files import Report, text_lines
-from ssdvae.limits import Held
+from ssdvae.data.readers.rows import DOCUMENT, Row, named_rows
+from ssdvae.extraction.options import ExtractOptions
+from ssdvae.extraction.tree import NO_HEAD, ParsedDocument, RawDocument, Token, Tree
+from ssdvae.io.errors import DataError, UserError, not_installed, shorten
+from ssdvae.io.files import Report, text_lines
+from ssdvae.io.limits import SizeCounter
 
-# Finding documents.
+BATCH = 64
+"""Paragraphs that spaCy parses at once."""
 
 
-def read_text(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]:
-    """A file is a document."""
-    text = Held(path, "a text")
+def read_text(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
+    """Yield a file as one document."""
+    text = SizeCounter(path, "a text")
     try:
         content = "".join(text.add(line) for _, line in text_lines(path))
     except DataError as error:
         report(error)
     else:
-        yield Raw(path.name, path, None, content)
+        yield RawDocument(path.name, path, None, content)
 
 
-def read_csv(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]:
-    """A row is a document."""
-    rows = csv_rows(path, report, _columns(settings), ("text",))
-    return _from_rows(path, rows, "line", report)
+def read_csv(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
+    """Yield each row as a document."""
+    rows = named_rows(path, "csv", report, _columns(options), ("text",))
+    return _read_rows(path, rows, "line", report)
 
 
-def read_parquet(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]:
-    """A row is a document."""
-    return _from_rows(path, parquet_rows(path, _columns(settings), ("text",)), "row", report)
+def read_parquet(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
+    """Yield each row as a document."""
+    rows = named_rows(path, "parquet", report, _columns(options), ("text",))
+    return _read_rows(path, rows, "row", report)
 
 
-def read_jsonl(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]:
-    """A line is a document."""
-    columns = _columns(settings)
+def read_jsonl(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
+    """Yield each line as a document."""
+    columns = _columns(options)
     rows = (
         (
             number,
@@ -57,11 +55,11 @@ def read_jsonl(path: Path, settings: ExtractSettings, report: Report) -> Iterato
         )
         for number, record in json_records(path, report)
     )
-    return _from_rows(path, rows, "line", report)
+    return _read_rows(path, rows, "line", report)
 
 
 def json_records(path: Path, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The JSON objects of a file, one on each line."""
+    """Yield the JSON objects of a file, one on each line, with the numbers of their lines."""
     for number, line in text_lines(path, report):
         if not line.strip():
             continue
@@ -76,31 +74,31 @@ def json_records(path: Path, report: Report) -> Iterator[tuple[int, dict[str, An
             report(DataError(path, number, shorten(record), "one JSON object on each line"))
 
 
-def _columns(settings: ExtractSettings) -> dict[str, tuple[str, ...]]:
-    return {"text": (settings.text_column.lower(),), "document": DOCUMENT}
+def _columns(options: ExtractOptions) -> dict[str, tuple[str, ...]]:
+    return {"text": (options.text_column.lower(),), "document": DOCUMENT}
 
 
-def _from_rows(path: Path, rows: Iterable[Row], unit: str, report: Report) -> Iterator[Raw]:
+def _read_rows(path: Path, rows: Iterable[Row], unit: str, report: Report) -> Iterator[RawDocument]:
     for number, cells in rows:
         text, id = cells["text"], cells.get("document")
         if isinstance(text, str):
-            yield Raw(f"{path.name}:{number}" if id in (None, "") else str(id), path, number, text)
+            yield RawDocument(f"{path.name}:{number}" if id in (None, "") else str(id), path, number, text)
         else:
             hint = "another column is named with --text-column; MegaWika is read with --format megawika"
             report(DataError(path, number, shorten(text), "a text", hint, unit=unit))
 
 
-def read_wikiextractor(path: Path, settings: ExtractSettings, report: Report) -> Iterator[Raw]:
-    """The articles of a file that wikiextractor wrote: between ``<doc …>`` and ``</doc>``, or JSON lines."""
+def read_wikiextractor(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
+    """Yield the articles of a file of wikiextractor: between ``<doc …>`` and ``</doc>``, or JSON lines."""
     first = next((line for _, line in text_lines(path, lambda error: None) if line.strip()), "")
     if first.startswith("{"):
         for number, record in json_records(path, report):
             if isinstance(text := record.get("text"), str):
-                yield Raw(str(record.get("id", f"{path.name}:{number}")), path, number, text)
+                yield RawDocument(str(record.get("id", f"{path.name}:{number}")), path, number, text)
             else:
                 report(DataError(path, number, "no text", "an article of wikiextractor"))
         return
-    article = Held(path, "an article")
+    article = SizeCounter(path, "an article")
     start, id, title, lines = 0, "", "", list[str]()
     for number, line in text_lines(path, report):
         if line.startswith("<doc "):
@@ -109,10 +107,10 @@ def read_wikiextractor(path: Path, settings: ExtractSettings, report: Report) ->
             article.begin(number)
             id = fields.get("id") or f"{path.name}:{number}"
         elif line.strip() == "</doc>" and start:
-            # The title stands first and is no sentence. Blanks instead of it leave all places as they are.
+            # The title comes first and is no sentence. Blanks in its place keep all spans as they are.
             if lines and html.unescape(lines[0].strip()) == title:
                 lines[0] = re.sub(r"[^\n]", " ", lines[0])
-            yield Raw(id, path, start, "".join(lines))
+            yield RawDocument(id, path, start, "".join(lines))
             start = 0
         elif start:
             lines.append(article.add(line))
@@ -123,11 +121,16 @@ def read_wikiextractor(path: Path, settings: ExtractSettings, report: Report) ->
         report(DataError(path, start, "no </doc> for this <doc …>", "the whole of an article"))
 
 
-# Understanding one.
+# Parsing.
+
+
+def load_parser(options: ExtractOptions) -> Any:
+    """Return the spaCy model of the options; loaded once in each process."""
+    return _load_parser(options.spacy_model)
 
 
 @lru_cache(maxsize=1)
-def _load(name: str) -> Any:
+def _load_parser(name: str) -> Any:
     try:
         import spacy
     except ImportError as error:
@@ -149,39 +152,35 @@ def _load(name: str) -> Any:
     return parser
 
 
-def parser_is_there(name: str) -> bool:
-    """Whether spaCy and one of its models are installed, or in a folder; found out without importing it."""
+def has_parser(name: str) -> bool:
+    """Tell whether spaCy and one of its models are installed, without importing them."""
     if importlib.util.find_spec("spacy") is None:
         return False
     return Path(name).is_dir() or (name.isidentifier() and importlib.util.find_spec(name) is not None)
 
 
-def load_parser(settings: ExtractSettings) -> Any:
-    """The spaCy model of the settings; loaded once in each process."""
-    return _load(settings.spacy_model)
+def parse(raw: RawDocument, options: ExtractOptions, separator: str = r"\n\s*\n") -> ParsedDocument:
+    """Return a document of text with its trees."""
+    return parse_text(raw.id, raw.content, options, separator)
 
 
-def parse(raw: Raw, settings: ExtractSettings, paragraph: str = r"\n\s*\n") -> Parsed:
-    return parse_text(raw.id, raw.content, settings, paragraph)
-
-
-def parse_text(id: str, text: str, settings: ExtractSettings, paragraph: str = r"\n\s*\n") -> Parsed:
-    """A text, paragraph by paragraph: no sentence goes on from one to the next."""
-    parser = load_parser(settings)
-    trees: list[Tree] = []
+def parse_text(id: str, text: str, options: ExtractOptions, separator: str = r"\n\s*\n") -> ParsedDocument:
+    """Return a text with its trees. Paragraphs are parsed in batches; no sentence crosses their ends."""
+    paragraphs: list[tuple[str, int]] = []
     start = 0
-    for end, next_start in (*(match.span() for match in re.finditer(paragraph, text)), (len(text),) * 2):
-        piece = text[start:end]
-        if piece.strip():
+    for end, next_start in (*(match.span() for match in re.finditer(separator, text)), (len(text),) * 2):
+        paragraph = text[start:end]
+        if paragraph.strip():
             # spaCy takes space at the beginning for a word.
-            indent = len(piece) - len(piece.lstrip())
-            trees += trees_of(parser(piece.strip()), start + indent)
+            indent = len(paragraph) - len(paragraph.lstrip())
+            paragraphs.append((paragraph.strip(), start + indent))
         start = next_start
-    return Parsed(id, text, tuple(trees))
+    docs = load_parser(options).pipe(paragraphs, as_tuples=True, batch_size=BATCH)
+    return ParsedDocument(id, text, tuple(tree for doc, start in docs for tree in trees_of(doc, start)))
 
 
 def trees_of(doc: Any, start: int = 0) -> Iterator[Tree]:
-    """The sentences of a spaCy ``Doc`` whose text begins at this place of the document."""
+    """Yield the sentences of a spaCy ``Doc`` whose text begins at this position of the document."""
     for sentence in doc.sents:
         first = sentence.start
         yield Tree(
@@ -189,10 +188,10 @@ def trees_of(doc: Any, start: int = 0) -> Iterator[Tree]:
                 form=(form := token.text),
                 lemma=token.lemma_,
                 pos=token.pos_ or token.tag_,
-                head=head - first if (head := token.head.i) != place else NO_HEAD,
+                head=head - first if (head := token.head.i) != index else NO_HEAD,
                 relation=token.dep_,
                 start=(begin := start + token.idx),
                 end=begin + len(form),
             )
-            for place, token in enumerate(sentence, first)
+            for index, token in enumerate(sentence, first)
         )

@@ -1,0 +1,100 @@
+"""The command line: finds and runs a command, shows errors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from textwrap import wrap
+
+from ssdvae import __version__
+from ssdvae.commands import GROUPS, Command
+from ssdvae.commands.console import messages, say
+from ssdvae.io.errors import UserError
+from ssdvae.io.progress import console
+from ssdvae.options import read_config
+
+MODULES = {name: module for commands in GROUPS.values() for name, module in commands.items()}
+
+
+def find_command(name: str) -> Command:
+    """Return a command by its name."""
+    if name not in MODULES:
+        near = get_close_matches(name, MODULES, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(MODULES)}"
+        raise UserError(f"no command {name!r}; {hint}\nsee ssdvae --help")
+    command: Command = import_module(f"ssdvae.commands.{MODULES[name]}").COMMAND
+    return command
+
+
+def usage() -> str:
+    """Return what `ssdvae --help` prints."""
+    lines = ["usage: ssdvae COMMAND ...", "", "Learn what usually happens next from sequences of events."]
+    for title, commands in GROUPS.items():
+        lines += ["", f"{title}:"]
+        for name in commands:
+            lines += wrap(
+                find_command(name).summary, 80, initial_indent=f"  {name:<11}", subsequent_indent=" " * 13
+            )
+    lines += ["", "options:", "  -h, --help  show this and exit; COMMAND --help shows the flags of a command"]
+    lines += ["  --version   show the version and exit", "", "examples:", "  ssdvae demo"]
+    return "\n".join([*lines, '  ssdvae next "arrested police suspect in"', "  ssdvae train --help"])
+
+
+def run(name: str, words: Sequence[str]) -> None:
+    """Parse the words of a command, run its function and print the result."""
+    from cyclopts import CycloptsError
+
+    from ssdvae.commands.flags import build_parser
+
+    command = find_command(name)
+    app = build_parser(name, command, words)
+    try:
+        target, bound, _ = app.parse_args(
+            list(words), exit_on_error=False, print_error=False, help_on_error=False
+        )
+    except CycloptsError as error:
+        if isinstance(error.__cause__, UserError):
+            raise error.__cause__ from error
+        raise UserError(f"{error}\nsee ssdvae {name} --help") from error
+    if getattr(target, "__name__", "") != "collect":
+        target(*bound.args, **bound.kwargs)  # --help
+        return
+    values = dict(bound.arguments)
+    if (config := values.pop("config", None)) is not None:
+        values = {**read_config(Path(config), command.options), **values}
+    for kind in command.options:
+        for repeated in getattr(kind, "repeatable", frozenset()) & values.keys():
+            if isinstance(values[repeated], list):
+                values[repeated] = ",".join(values[repeated])
+        kind.of(values)  # refuse wrong values before anything is read
+    command(values)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; a user's mistake is a message and the exit code 2, never a traceback."""
+    name, *words = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    if name in ("-h", "--help", "--version"):
+        print(f"ssdvae {__version__}" if name == "--version" else usage())
+        return 0
+    try:
+        with messages():
+            run(name, words)
+    except UserError as error:
+        console().print("[bold red]error:[/] ", end="")
+        say(str(error))
+        return getattr(error, "exit_code", 2)
+    except KeyboardInterrupt:
+        say("interrupted")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone (as in `| head`): nothing is left to say to it.
+        sys.stderr.close()
+        return 141
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

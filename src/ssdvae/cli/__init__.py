@@ -1,1 +1,0 @@
-"""The command line: flags, printing, progress on a terminal. No logic."""

@@ -1,0 +1,89 @@
+"""`ssdvae annotate`: annotate events with frames."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ssdvae.commands import AnyPath, Command, jsonl_path_or_shards
+from ssdvae.commands.extract import log_counts
+from ssdvae.extraction.options import AnnotateOptions
+from ssdvae.options import with_options
+
+if TYPE_CHECKING:
+    from ssdvae.extraction.annotate import AnnotationCounts
+    from ssdvae.io.progress import Progress
+
+log = logging.getLogger("ssdvae")
+
+
+@with_options(AnnotateOptions)
+def annotate(
+    source: AnyPath,
+    out: AnyPath,
+    *,
+    frames: AnyPath,
+    save: AnyPath | None = None,
+    candidates: AnyPath | None = None,
+    running_text: AnyPath | None = None,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+    **options: Any,
+) -> AnnotationCounts:
+    """Write documents, of a file or a folder of shards, with the frames that an annotator predicts.
+
+    >>> ssdvae.annotate("events.jsonl", "framed.jsonl", frames="verbs.csv", threshold=0.8)
+
+    In a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
+
+    Args:
+        source: file of events in any known format, or a folder of shards
+        frames: framenet17, framenet15 or a folder of FrameNet; events with frames (.jsonl) to train on; a
+            lexicon (.csv, .json); a folder that --save wrote; or frame-semantic-transformer
+        out: file to write (.jsonl or .jsonl.gz), or a folder for shards (no ending)
+        save: folder for the trained classifier
+        candidates: lexicon of further frames, when training on events
+        running_text: events of whole texts with frames, when training on events that were chosen as examples
+        format: jsonl, csv, parquet, official or xes; by default as named
+        skip_bad: count and report malformed input instead of stopping
+    """
+    from ssdvae.data.readers import Skipped
+    from ssdvae.extraction import annotate as extraction
+    from ssdvae.io.files import check_exists
+    from ssdvae.io.progress import resolve
+
+    # Check everything before training, which takes a while.
+    path, chosen = jsonl_path_or_shards(out), AnnotateOptions(**options)
+    check_exists(source)
+    files = {"save": save, "candidates": candidates, "running_text": running_text}
+    annotator = extraction.load_annotator(
+        str(frames), **{name: Path(file) if file else None for name, file in files.items()}
+    )
+    done = extraction.annotate(
+        Path(source),
+        path,
+        annotator,
+        chosen,
+        format=format,
+        skip_bad=Skipped() if skip_bad else None,
+        progress=resolve(progress),
+    )
+    log_counts(done.documents, done.events, done.resumed, out)
+    log.info(
+        f"{done.labelled:,} events got a frame and {done.kept:,} had one; latent: {done.uncertain:,} below "
+        f"the threshold, {done.unknown:,} with a verb that has no known frame"
+    )
+    if done.skipped is not None:
+        log.info(str(done.skipped))
+    return done
+
+
+COMMAND = Command(
+    annotate,
+    examples=(
+        "ssdvae annotate stories.jsonl --frames verbs.csv --out framed.jsonl",
+        "ssdvae annotate stories.jsonl --frames events.jsonl --out learned.jsonl",
+    ),
+)

@@ -1,0 +1,84 @@
+"""`ssdvae infer`: infer the frames of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ssdvae.commands.console import TableText, say
+from ssdvae.commands.questions import question
+from ssdvae.inference.options import InferOptions
+from ssdvae.options import with_options
+
+if TYPE_CHECKING:
+    from ssdvae.commands.answers import Answers
+    from ssdvae.commands.coerce import AnyModel, Documents
+    from ssdvae.inference.posterior import InferredDocument
+    from ssdvae.io.progress import Progress
+
+
+@with_options(InferOptions)
+def infer(
+    run: AnyModel,
+    documents: Documents,
+    *,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+    **options: Any,
+) -> Answers[InferredDocument]:
+    """Infer the frame of each event of documents.
+
+    >>> list(ssdvae.infer("runs/first", "events.jsonl"))
+    >>> list(ssdvae.infer("runs/first", [["arrested police suspect in", {"verb": "jailed"}]]))
+
+    A document is a `Document`, a mapping such as ``{"id": "a", "events": […]}``, or a list of events; an
+    event is an `Event`, a mapping such as ``{"verb": "met", "subj": "she"}``, or a text such as
+    ``"met she him at"``, with - for an empty slot. An open file is read as typed events, one on each
+    line and a blank line after each document. ``format`` and ``skip_bad`` are for files, as in `prepare`.
+    """
+    from ssdvae.commands.answers import Answers
+    from ssdvae.inference.posterior import infer_documents
+
+    asked = InferOptions(**options).values()
+    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress}
+    return Answers(run, documents, infer_documents, asked, "inferring", **how)
+
+
+def tables(documents: Iterable[InferredDocument]) -> Iterator[TableText]:
+    """Yield a table for each document, and say how many words were out of the vocabulary."""
+    words = unknown = 0
+    for document in documents:
+        words += len(document.slots) * len(document.events)
+        unknown += document.unknown_words
+        yield table(document)
+    if unknown:
+        say(f"{unknown:,} of {words:,} words are not in the vocabulary of the model")
+
+
+def table(document: InferredDocument) -> TableText:
+    """Return the inferred frames, beside the known ones if there are any; ``=`` marks an observed one."""
+    known = any(event.gold for event in document.events)
+    others = max((len(event.frames) - 1 for event in document.events), default=0)
+    head = ["event", *(["known frame"] if known else []), "inferred frame", "", *["or", ""] * others]
+    rows = [
+        [
+            str(event.event),
+            *([f"{event.gold or '–'}{' =' if event.observed else ''}"] if known else []),
+            *(text for frame in event.frames for text in (frame.name, f"{frame.probability:.0%}")),
+        ]
+        for event in document.events
+    ]
+    unknown = f", unknown words: {document.unknown_words}" if document.unknown_words else ""
+    return f"{document.id}{unknown}", head, rows
+
+
+COMMAND = question(
+    infer,
+    tables,
+    InferOptions,
+    (
+        "ssdvae infer events.jsonl --run runs/first --out inferred.jsonl",
+        "echo 'arrested police suspect in' | ssdvae infer --run runs/first --json",
+    ),
+)

@@ -1,0 +1,121 @@
+"""`ssdvae next`: predict the next event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ssdvae.commands import Command
+from ssdvae.commands.console import TableText, chance
+from ssdvae.commands.questions import give, split_options
+from ssdvae.data.options import StreamOptions
+from ssdvae.inference.options import ForecastOptions
+from ssdvae.io.errors import UserError
+from ssdvae.options import with_options
+
+if TYPE_CHECKING:
+    from ssdvae.commands.answers import Answers
+    from ssdvae.commands.coerce import AnyModel, Documents
+    from ssdvae.inference.forecast import Forecast
+    from ssdvae.inference.output import Candidate
+    from ssdvae.io.progress import Progress
+
+
+@with_options(ForecastOptions)
+def next_events(
+    run: AnyModel,
+    documents: Documents,
+    *,
+    given: Mapping[str, str] | None = None,
+    format: str | None = None,
+    skip_bad: bool = False,
+    progress: bool | Progress = True,
+    **options: Any,
+) -> Answers[Forecast]:
+    """Predict what comes after the events of each document: the next frame, head and most likely events.
+
+    >>> next(ssdvae.next_events("runs/first", [["arrested police suspect in"]])).heads
+    >>> list(ssdvae.next_events("runs/first", "events.jsonl", given={"frame": "Arrest"}, top=3))
+
+    Documents are given as to `infer`. ``given`` has what is known of the next event: its ``frame``, or words
+    by the names of their slots.
+    """
+    from ssdvae.commands.answers import Answers
+    from ssdvae.inference.forecast import next_events as forecast
+
+    asked = {"given": given, **ForecastOptions(**options).values()}
+    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress}
+    return Answers(run, documents, forecast, asked, "looking ahead", **how)
+
+
+def tables(answers: Iterable[Forecast]) -> Iterator[TableText]:
+    """Yield two tables for each document: frames and heads side by side, and whole events."""
+    for answer in answers:
+        known = " and ".join(f"{name} {value}" for name, value in answer.given.items())
+        given = f", given {known} ({chance(answer.given_probability or 0)})" if known else ""
+        plural = "s" if answer.read > 1 else ""
+        after = f"after {answer.read} event{plural}" if answer.read else "at the start"
+        columns = [("next frame", answer.frames), ("next head", answer.heads)][not answer.frames :]
+        rows = [
+            [str(rank), *(text for one in row for text in (("", "") if one is None else _cells(one)))]
+            for rank, row in enumerate(zip_longest(*(found for _, found in columns)), start=1)
+        ]
+        title = f"{answer.id}: {after}{given} – {answer.note}"
+        yield title, ["", *(text for name, _ in columns for text in (name, ""))], rows
+        framed = any(event.frame for event in answer.events)
+        yield (
+            "the most likely events",
+            ["event", "", *(["frame"] if framed else [])],
+            [
+                [str(e.event), chance(e.probability), *([e.frame.name if e.frame else "–"] if framed else [])]
+                for e in answer.events
+            ],
+        )
+
+
+def _cells(candidate: Candidate) -> tuple[str, str]:
+    return candidate.name, chance(candidate.probability)
+
+
+@with_options(ForecastOptions, StreamOptions)
+def main(
+    events: list[str] = [],  # noqa: B006  # read only
+    *,
+    run: str | None = None,
+    given: list[str] | None = None,
+    out: Path | None = None,
+    json: bool = False,
+    format: str | None = None,
+    skip_bad: bool = False,
+    **options: Any,
+) -> None:
+    """Predict the next event: its frame, its head, the most likely events.
+
+    Args:
+        events: events that came before, each in quotes, "arrested police suspect in"; or a file of documents
+        run: run folder, or the name of a model; by default the model in the package
+        given: NAME=VALUE, what is known of the next event: its frame (frame=Arrest), or words (subj=police)
+        out: file to write, .jsonl, .jsonl.gz, .csv or .parquet; or a folder for shards (no ending)
+        json: print a line of JSON for each document
+        format: jsonl, csv, parquet, official or xes; by default as named
+        skip_bad: count and report malformed input instead of stopping
+    """
+    if wrong := [text for text in given or [] if "=" not in text]:
+        raise UserError(f"--given: found {wrong[0]!r}, expected NAME=VALUE, such as frame=Arrest")
+    known = None if given is None else dict(text.split("=", 1) for text in given)
+    one_file = len(events) == 1 and Path(events[0]).exists()
+    documents: Any = events[0] if one_file else [{"id": "events", "events": events}]
+    stream, own = split_options(options)
+    answers = next_events(run, documents, given=known, format=format, skip_bad=skip_bad, **own)
+    give(answers, tables, out=out, json=json, stream=stream)
+
+
+COMMAND = Command(
+    main,
+    examples=(
+        "ssdvae next 'arrested police suspect in' --run runs/first",
+        "ssdvae next 'met she him' --run runs/first --given frame=Arrest",
+    ),
+)

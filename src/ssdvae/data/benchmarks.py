@@ -1,0 +1,409 @@
+"""Public benchmark sets of the field: download them, and read their items.
+
+**Similarity** (Weber et al. 2018, Ding et al. 2019), one item on each line, fields between bars. Either two
+pairs of events, of which the first is the more similar one:
+
+    subject | verb | object | subject | verb | object | subject | verb | object | subject | verb | object
+
+or one pair, and how similar people find it:
+
+    subject | verb | object | subject | verb | object | 3.74
+
+**Multiple-choice narrative cloze** (MCNC; Granroth-Wilding and Clark 2016; files of Weber et al. 2018), one
+event on each line: those of a document, ``HOLDOUT_SEP``, the event that was taken out, ``NEG_SEP``, wrong
+events, ``DOC_SEP``:
+
+    rocket|hurled on|journey
+
+A predicate may have several words: the first is the verb, the others are the modifier.
+"""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import math
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+from ssdvae.data.events import MISSING, Words, one_word
+from ssdvae.io.errors import DataError, Malformed, UserError, shorten
+from ssdvae.io.files import AnyPath, sha256, text_lines, translate_os_errors
+from ssdvae.io.locks import lock_path
+from ssdvae.io.progress import SILENT, Advance, Progress
+
+log = logging.getLogger(__name__)
+
+# Each address names a commit, so that its content does not change. A SHA-256 is that of a copy that was read
+# and evaluated on; without one here, that of the download is logged.
+
+GITHUB = "https://raw.githubusercontent.com"
+HAQAE = f"{GITHUB}/StonyBrookNLP/HAQAE/6afd4da800388657d1f1861609a699019a64fbf2/data/Inverse_Cloze_Data"
+TENSORS = f"{GITHUB}/StonyBrookNLP/event-tensors/fd9feab07bd9f922bf054e7730855b506187f818/data"
+COMMONSENSE = f"{GITHUB}/MagiaSN/CommonsenseERL_EMNLP_2019/375c44bf3bef0eed19beeca3f1e4eee7aad97973/data"
+
+
+@dataclass(frozen=True)
+class PublicSet:
+    """A public file of benchmark items."""
+
+    name: str
+    about: str
+    url: str
+    sha256: str | None
+    bytes: int | None
+    source: str  # to be cited
+    use: str  # the option of `evaluate` that reads it
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.txt"
+
+
+SETS: dict[str, PublicSet] = {
+    found.name: found
+    for found in (
+        PublicSet(
+            "similarity-hard",
+            "115 pairs of similar events, each against a pair that shares more words",
+            f"{COMMONSENSE}/hard.txt",
+            "c78950d8da15259a6e0af6e8c05760e1c9f9cc6da4ca04a5fdb9702c4254f681",
+            11_953,
+            "Weber et al. 2018, in the format of Ding et al. 2019",
+            "--similarity",
+        ),
+        PublicSet(
+            "similarity-extended",
+            "1,000 such items",
+            f"{COMMONSENSE}/hard_extend.txt",
+            None,
+            None,
+            "Ding et al. 2019",
+            "--similarity",
+        ),
+        PublicSet(
+            "similarity-transitive",
+            "108 pairs of events with ratings",
+            f"{COMMONSENSE}/transitive.txt",
+            "13e917c5e0b4ad1c4f8415b0f4f19ac44f7acd5a40cce06860ee902cacbb6e0c",
+            6_783,
+            "Kartsaklis and Sadrzadeh 2014, in the format of Ding et al. 2019",
+            "--similarity",
+        ),
+        PublicSet(
+            "mcnc-test",
+            "multiple-choice narrative cloze",
+            f"{TENSORS}/mcnc_test_final.txt",
+            None,
+            None,
+            "Weber et al. 2018",
+            "--mcnc",
+        ),
+        PublicSet(
+            "cmcnc-dev",
+            "the same with coherent chains, development",
+            f"{TENSORS}/cmcnc_dev.txt",
+            None,
+            None,
+            "Weber et al. 2018",
+            "--mcnc",
+        ),
+        PublicSet(
+            "nyt-cloze-valid",
+            "2,000 items of the inverse narrative cloze",
+            f"{HAQAE}/inverse_cloze_val_2k.txt",
+            "f2c753d284ceb61cebf4de382316e493ac6cec6509fa46bc5e2bf3e7014806c4",
+            2_022_347,
+            "Weber et al. 2018 (HAQAE)",
+            "--cloze",
+        ),
+        PublicSet(
+            "nyt-cloze-test",
+            "2,000 more of them",
+            f"{HAQAE}/inverse_cloze_test_2k.txt",
+            None,
+            None,
+            "Weber et al. 2018 (HAQAE)",
+            "--cloze",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Download:
+    """A public set on disk; ``fetched`` is False if it was there already."""
+
+    name: str
+    path: Path
+    fetched: bool
+
+
+def get_sets(names: Iterable[str], out: Path, progress: Progress = SILENT) -> list[Download]:
+    """Download sets into a folder; files that exist are verified and kept."""
+    wanted = list(dict.fromkeys(names))
+    if not wanted:
+        raise UserError(f"no set is named; there are: {', '.join(SETS)}")
+    if unknown := [name for name in wanted if name not in SETS]:
+        raise UserError(f"no set {unknown[0]!r}; there are: {', '.join(SETS)}")
+    found = []
+    for each in (SETS[name] for name in wanted):
+        path = out / each.file
+        fetched = download(each.url, path, each.sha256, progress, size=each.bytes)
+        found.append(Download(each.name, path, fetched))
+    return found
+
+
+# Downloads
+
+TRIES = 3
+"""Attempts at a connection that is cut off."""
+
+TIMEOUT = 30.0
+"""Seconds without a byte, after which a connection is cut off."""
+
+BLOCK = 2**16
+
+
+class _CutOff(Exception):
+    """The connection ended before the file did."""
+
+
+def download(
+    url: str, path: Path, digest: str | None, progress: Progress = SILENT, *, size: int | None = None
+) -> bool:
+    """Download a file if it does not exist, and return whether it was downloaded.
+
+    ``digest`` is its SHA-256, and ``size`` its number of bytes, if they are known. A partial download is kept
+    beside the file, as ``.NAME.part``, and resumed if the server can (HTTP Range). The file gets its name
+    when it is complete and verified.
+    """
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise UserError(f"cannot fetch {url}: expected an address in http or https")
+    with translate_os_errors(path, "write"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part, locked = (path.with_name(f".{path.name}.{kind}") for kind in ("part", "lock"))
+        with lock_path(locked, f"another process is fetching {path}\nwait for it, or choose another --out"):
+            if path.exists():
+                _check(path, digest, size, f"{path} is there, and is another file: remove it, and try again")
+                return False
+            _fetch(url, part, path, progress, size)
+            try:
+                _check(part, digest, size, f"what came from {url} is not the file that was expected")
+            except UserError:
+                part.unlink()  # going on from it would never mend it
+                raise
+            if digest is None:
+                log.warning(f"no SHA-256 is known of {url}; that of {path} is {sha256(part)}")
+            os.replace(part, path)
+    return True
+
+
+def _check(path: Path, digest: str | None, size: int | None, problem: str) -> None:
+    found = sha256(path)
+    if digest is not None and found != digest:
+        raise UserError(f"{problem}\nfound the SHA-256 {found}, expected {digest}")
+    if size is not None and path.stat().st_size != size:
+        raise UserError(f"{problem}\nfound {path.stat().st_size:,} bytes, expected {size:,}")
+
+
+def _fetch(url: str, part: Path, path: Path, progress: Progress, size: int | None) -> None:
+    with progress.task(path.name, size) as advance:
+        for left in reversed(range(TRIES)):
+            before = part.stat().st_size if part.exists() else 0
+            try:
+                with translate_network_errors(url, path):
+                    _receive(url, part, advance)
+                return
+            except _CutOff as error:
+                have = part.stat().st_size if part.exists() else 0
+                # Nothing came: asking again at once is of no use.
+                if not left or have <= before:
+                    raise UserError(
+                        f"the connection to {url} was cut off after {have:,} bytes ({error})\n"
+                        "what has come is kept: the same command goes on from there"
+                    ) from error
+
+
+def _receive(url: str, part: Path, advance: Advance) -> None:
+    """Append the missing bytes to a partial download."""
+    have = part.stat().st_size if part.exists() else 0
+    request = Request(url, headers={"User-Agent": "ssdvae", **({"Range": f"bytes={have}-"} if have else {})})
+    try:
+        response = urlopen(request, timeout=TIMEOUT)
+    except HTTPError as error:
+        if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            raise
+        # It is all there, or it is something else: which, the SHA-256 tells.
+        error.close()
+        return
+    with response:
+        if have and response.status != http.HTTPStatus.PARTIAL_CONTENT:
+            have = 0  # this server always sends the whole
+        expected = response.headers.get("Content-Length")
+        advance(have)
+        came = 0
+        with open(part, "ab" if have else "wb") as file:
+            try:
+                while block := response.read(BLOCK):
+                    file.write(block)
+                    came += len(block)
+                    advance(len(block))
+            except (OSError, http.client.HTTPException) as error:
+                raise _CutOff(str(error) or type(error).__name__) from error
+            finally:
+                file.flush()
+                os.fsync(file.fileno())
+        if expected is not None and came < int(expected):
+            raise _CutOff(f"{came:,} of {int(expected):,} bytes")
+
+
+@contextmanager
+def translate_network_errors(url: str, path: Path) -> Iterator[None]:
+    """Turn network errors into a ``UserError`` that says what to do."""
+    by_hand = f"without a network: fetch it elsewhere, and put it at {path}; it is checked when it is there"
+    try:
+        yield
+    except HTTPError as error:
+        with error:
+            raise UserError(f"{url}: the server answers {error.code} ({error.reason})\n{by_hand}") from error
+    except (URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise UserError(f"cannot reach {url}: {reason}\n{by_hand}") from error
+
+
+# Items
+
+Pair = tuple[Words, Words]
+
+HOLDOUT, WRONG, DOCUMENT = "HOLDOUT_SEP", "NEG_SEP", "DOC_SEP"
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """A pair of events, and how similar people find them."""
+
+    pair: Pair
+    rating: float
+
+
+@dataclass(frozen=True, slots=True)
+class HardPairs:
+    """A pair of similar events, and a pair that shares words and is not similar."""
+
+    similar: Pair
+    other: Pair
+
+
+def read_similarity(path: AnyPath) -> list[HardPairs] | list[Rated]:
+    """Return the items of a file, plain or .gz; blank lines are ignored."""
+    hard: list[HardPairs] = []
+    rated: list[Rated] = []
+    for number, text in text_lines(path):
+        if not text.strip():
+            continue
+        try:
+            fields = [field.strip() for field in text.split("|")]
+            if len(fields) not in (7, 12):
+                raise Malformed(
+                    f"{len(fields)} fields between bars", "12 (two pairs) or 7 (a pair, a number)"
+                )
+            if bool(hard if len(fields) == 7 else rated):
+                raise Malformed(f"{len(fields)} fields between bars", "as many as on the lines before")
+            events = [_event(*fields[start : start + 3]) for start in range(0, len(fields) - 1, 3)]
+            if len(fields) == 7:
+                rated.append(Rated((events[0], events[1]), _rating(fields[6])))
+            else:
+                hard.append(HardPairs((events[0], events[1]), (events[2], events[3])))
+        except Malformed as error:
+            raise DataError(path, number, error.found, error.expected) from error
+    if not hard and not rated:
+        raise DataError(
+            path, None, "no pairs of events", "subject | verb | object, two or four times on a line"
+        )
+    return hard or rated
+
+
+def _event(subject: str, predicate: str, object: str) -> Words:
+    verb, *others = predicate.split() or [""]
+    if not verb:
+        raise Malformed(
+            f"no verb between {shorten(subject)} and {shorten(object)}", "subject | verb | object"
+        )
+    return verb, *(one_word(text) or MISSING for text in (subject, object, " ".join(others)))
+
+
+def _rating(text: str) -> float:
+    try:
+        rating = float(text)
+    except ValueError:
+        raise Malformed(f"{shorten(text)} as the similarity", "a number") from None
+    if not math.isfinite(rating):
+        raise Malformed(f"{text} as the similarity", "a finite number")
+    return rating
+
+
+@dataclass(frozen=True, slots=True)
+class NarrativeItem:
+    """The other events of a document, the one that was taken out, and wrong candidates."""
+
+    context: tuple[Words, ...]
+    truth: Words
+    wrong: tuple[Words, ...]
+
+    @property
+    def candidates(self) -> tuple[Words, ...]:
+        """The events to choose from, the true one first."""
+        return (self.truth, *self.wrong)
+
+
+def read_mcnc(path: AnyPath) -> list[NarrativeItem]:
+    """Return the items of a file, plain or .gz; blank lines are ignored."""
+    items = list(_narratives(path))
+    if not items:
+        raise DataError(path, None, "no items", f"events, {HOLDOUT}, an event, {WRONG}, events, {DOCUMENT}")
+    return items
+
+
+def _narratives(path: AnyPath) -> Iterator[NarrativeItem]:
+    marks = (HOLDOUT, WRONG, DOCUMENT)
+    parts: list[list[Words]] = [[]]
+    number = 0
+    for number, text in text_lines(path):
+        line = text.strip()
+        if not line:
+            continue
+        try:
+            if line in marks:
+                if line != marks[len(parts) - 1]:
+                    raise Malformed(line, f"events, or {marks[len(parts) - 1]}")
+                parts.append([])
+                if line == DOCUMENT:
+                    yield _narrative(*parts[:-1])
+                    parts = [[]]
+            else:
+                fields = line.split("|")
+                if len(fields) != 3:
+                    raise Malformed(shorten(line), "subject|predicate|object")
+                parts[-1].append(_event(*fields))
+        except Malformed as error:
+            raise DataError(path, number, error.found, error.expected) from error
+    if parts == [[]]:
+        return
+    try:  # the last one may do without its mark
+        yield _narrative(*parts, *[[]] * (len(marks) - len(parts)))
+    except Malformed as error:
+        raise DataError(path, number, error.found, error.expected) from error
+
+
+def _narrative(context: list[Words], truth: list[Words], wrong: list[Words]) -> NarrativeItem:
+    if not context or len(truth) != 1 or not wrong:
+        found = f"an item of {len(context)} events, {len(truth)} taken out and {len(wrong)} wrong ones"
+        raise Malformed(found, "events, 1 taken out, and wrong ones")
+    return NarrativeItem(tuple(context), truth[0], tuple(wrong))

@@ -1,0 +1,1 @@
+"""Many processes behind one interface: a pool on this machine, or Ray."""

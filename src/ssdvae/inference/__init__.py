@@ -1,0 +1,1 @@
+"""Questions to a trained model, as functions of the model, documents and options."""

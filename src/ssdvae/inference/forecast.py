@@ -1,0 +1,216 @@
+"""Forecast: p(next frame), p(next head), and the most likely next events after the events of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ssdvae.data.batches import Batch
+from ssdvae.data.events import MISSING, SLOTS, Document, Event, Slots, event_to_record
+from ssdvae.inference.inputs import groups, to_batch
+from ssdvae.inference.oov import count_unknown
+from ssdvae.inference.output import Candidate, Ranked, Row, ranked, slot_columns
+from ssdvae.inference.search import Rollout, SearchResult, documents_at_once, search
+from ssdvae.io.errors import UserError
+from ssdvae.models.base import FrameModel, LanguageModel, Model, as_frame_model, as_language_model
+
+FRAME = "frame"
+"""The name of the frame among the slots that can be given."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextEvent:
+    """A candidate for the next event, with its probability and its most likely frame."""
+
+    event: Event
+    probability: float
+    frame: Candidate | None
+
+    def to_record(self, slots: Slots) -> dict[str, Any]:
+        record = {**event_to_record(self.event, slots), "probability": round(self.probability, 8)}
+        if self.frame is None:
+            del record["frame"]
+        else:
+            record |= {"frame": self.frame.name, "frame_probability": round(self.frame.probability, 6)}
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The next-event distribution of a document, conditioned on what is ``given`` of the next event."""
+
+    id: str
+    read: int  # events
+    given: dict[str, str]
+    given_probability: float | None  # p(given); None if nothing is
+    frames: Ranked
+    heads: Ranked
+    events: tuple[NextEvent, ...]
+    exact: bool  # False if they are estimates
+    note: str  # why they are no exact probabilities, or "exact"
+    unknown_words: int
+    slots: Slots = SLOTS  # of the model
+
+    def to_record(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"id": self.id, "read": self.read, "exact": self.exact, "note": self.note}
+        if self.given:
+            record |= {"given": self.given, "given_probability": self.given_probability}
+        if self.frames:
+            record["frames"] = [frame.to_record("frame") for frame in self.frames]
+        record["heads"] = [head.to_record("head") for head in self.heads]
+        return {**record, "events": [event.to_record(self.slots) for event in self.events]}
+
+    def rows(self) -> Iterator[Row]:
+        """Yield one row per frame, head and event."""
+        for kind, names in (("frame", self.frames), ("head", self.heads)):
+            for rank, one in enumerate(names, start=1):
+                nothing: Row = dict.fromkeys(self.slots)
+                found = {"frame": one.name} if kind == "frame" else {"frame": None, self.slots[0]: one.name}
+                yield self._row(kind, rank, {**nothing, **found}, one.probability)
+        for rank, event in enumerate(self.events, start=1):
+            frame = {"frame": None if event.frame is None else event.frame.name}
+            yield self._row(
+                "event", rank, {**slot_columns(event.event, self.slots), **frame}, event.probability
+            )
+
+    def _row(self, kind: str, rank: int, found: Row, probability: float) -> Row:
+        return {"id": self.id, "kind": kind, "rank": rank, **found, "probability": probability}
+
+
+def next_events(
+    model: Model,
+    documents: Iterable[Document],
+    given: Mapping[str, str] | None = None,
+    top: int = 5,
+    beam: int = 100,
+    batch: int = 100,
+) -> Iterator[Forecast]:
+    """Yield the forecast of each document; no more than a batch is held at once."""
+    model, known = as_language_model(model), dict(given or {})
+    frame, fixed = given_ids(model, known)
+    for group in groups(documents, batch):
+        answers: dict[int, Forecast] = {}
+        # Documents of the same length need no padding.
+        for length in sorted({len(document.events) for document in group}):
+            places = [place for place, document in enumerate(group) if len(document.events) == length]
+            size = documents_at_once(model, beam)
+            for start in range(0, len(places), size):
+                some = places[start : start + size]
+                part = [group[place] for place in some]
+                forecasts = _forecast(model, part, known, frame, fixed, top, beam)
+                answers |= zip(some, forecasts, strict=True)
+        yield from (answers[place] for place in range(len(group)))
+
+
+def given_ids(model: Model, given: Mapping[str, str]) -> tuple[int, list[int]]:
+    """Return the ids of the given frame and of the given words by slot, −1 where none is given."""
+    known = (FRAME, *model.slots)
+    if unknown := [name for name in given if name not in known]:
+        raise UserError(f"--given: no slot {unknown[0]!r}; there are: {', '.join(known)}")
+    frame = model.frames.find(given[FRAME], "frame") if FRAME in given else -1
+    if frame >= 0 and as_frame_model(model) is None:
+        raise UserError(f"{model.config.model} has no frames that could be given to it")
+    fixed = [
+        model.vocabulary.find(_word(model, given[slot]), "word") if slot in given else -1
+        for slot in model.slots
+    ]
+    return frame, fixed
+
+
+def _word(model: Model, word: str) -> str:
+    if word in ("-", "_", MISSING, ""):
+        return MISSING
+    return word.lower() if model.vocabulary.lowercase else word
+
+
+@torch.no_grad()
+def head_log_probs(model: LanguageModel, rollout: Rollout) -> Float[Tensor, "B V"]:
+    """Return log p of every head of the next event."""
+    log_p, _ = model.next_word(rollout.state, rollout.latents, None, 0)
+    return log_p.double()
+
+
+@torch.no_grad()
+def _forecast(
+    model: LanguageModel,
+    documents: Sequence[Document],
+    given: dict[str, str],
+    frame: int,
+    fixed: Sequence[int],
+    top: int,
+    beam: int,
+) -> list[Forecast]:
+    read, framed = to_batch(model, documents), as_frame_model(model)
+    rollout = Rollout.after(model, read, frame)
+    words = torch.tensor(fixed, device=model.device).expand(len(documents), -1)
+    found = search(model, rollout, words, max(beam, top))
+    log_frames = rollout.log_frames
+    by_event = None if framed is None else _frames_of_events(framed, read, found.tokens[:, :top])
+    log_given = found.log_fixed.clone()
+    if frame >= 0 and log_frames is not None:
+        log_given += log_frames[:, frame]
+        certain = torch.arange(log_frames.shape[1], device=log_frames.device) == frame
+        log_frames = torch.zeros_like(log_frames).masked_fill(~certain, -torch.inf)
+    elif framed is not None and log_frames is not None and max(fixed) >= 0:
+        # Over all events of the beam, since the given words inform the frame.
+        weights = found.log_share.log_softmax(1)
+        log_frames = (_frames_of_events(framed, read, found.tokens) + weights[..., None]).logsumexp(1)
+    unknown, note = count_unknown(model, read), _note(model, found)
+    answers = []
+    for row, document in enumerate(documents):
+        events = []
+        for place in range(min(top, found.tokens.shape[1])):
+            if not torch.isfinite(found.log_p[row, place]):
+                break
+            names = [model.vocabulary.name(word) for word in found.tokens[row, place].tolist()]
+            events.append(
+                NextEvent(
+                    Event.of_words(names),
+                    float(found.log_share[row, place].exp()),
+                    None if by_event is None else ranked(by_event[row, place], model.frames, 1)[0],
+                )
+            )
+        answers.append(
+            Forecast(
+                id=document.id,
+                read=len(document.events),
+                given=given,
+                given_probability=float(log_given[row].exp()) if given else None,
+                frames=() if log_frames is None else ranked(log_frames[row], model.frames, top),
+                heads=ranked(found.heads[row], model.vocabulary, top),
+                events=tuple(events),
+                exact=not model.conditions_on_targets and not found.bayes,
+                note=note,
+                unknown_words=unknown[row],
+                slots=model.slots,
+            )
+        )
+    return answers
+
+
+def _note(model: LanguageModel, found: SearchResult) -> str:
+    notes = []
+    if model.conditions_on_targets:
+        notes.append("estimates: latent variables are rolled out from the events that were read")
+    if found.bayes:
+        notes.append("a later slot is given: normalised over the beam")
+    return "; ".join(notes) or "exact"
+
+
+def _frames_of_events(
+    model: FrameModel, read: Batch, events: Int[Tensor, "B H slots"]
+) -> Float[Tensor, "B H F"]:
+    """Return log q(frame) of events that would follow those that were read."""
+    log_q = model.posterior(followed_by(read, events)).log_q
+    return log_q[:, -1].double().view(*events.shape[:2], -1)
+
+
+def followed_by(read: Batch, events: Int[Tensor, "B H slots"]) -> Batch:
+    """Return B · H documents: each of B documents of the same length, followed by each of H events."""
+    rows = torch.arange(len(read), device=events.device).repeat_interleave(events.shape[1])
+    return Batch.of_words(torch.cat([read.tokens[rows], events.flatten(0, 1)[:, None]], dim=1))

@@ -1,0 +1,197 @@
+"""Infilling: candidates for missing events or words of a document, given what comes before and after.
+
+Candidates are the most likely ones after what comes before (``search``), reweighted by what comes after:
+
+    p(c | before, after) ∝ p(c | before) p(after | before, c)
+
+normalised over the candidates. Where the model is not exact, both factors are estimates, made as in the
+cloze: what is there is encoded, and the latent variables of what follows are rolled out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ssdvae.data.batches import Batch, in_order
+from ssdvae.data.events import HOLE, SLOTS, Document, Event, Slots, event_to_record
+from ssdvae.inference.inputs import to_batch
+from ssdvae.inference.output import Ranked, Row, ranked, slot_columns
+from ssdvae.inference.search import Rollout, search
+from ssdvae.inference.surprisal import Kind, kind_of
+from ssdvae.models.base import LanguageModel, Model, as_frame_model, as_language_model
+from ssdvae.models.latents import LatentQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """A candidate for an event with missing words."""
+
+    event: Event
+    probability: float  # given both sides
+    before: float  # given what comes before alone, among the same candidates
+
+    def to_record(self, slots: Slots) -> dict[str, Any]:
+        return {
+            **slot_columns(self.event, slots),
+            "probability": round(self.probability, 6),
+            "before": round(self.before, 6),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """An event with missing words, and its candidates."""
+
+    place: int  # of the event, from 0
+    slots: tuple[str, ...]  # that are missing
+    fillings: tuple[Filling, ...]  # the most likely first
+    frames: Ranked  # empty in a model without frames
+
+    def to_record(self, slots: Slots) -> dict[str, Any]:
+        record: dict[str, Any] = {"event": self.place + 1, "slots": self.slots}
+        if self.frames:
+            record["frames"] = [frame.to_record("frame") for frame in self.frames]
+        return {**record, "candidates": [filling.to_record(slots) for filling in self.fillings]}
+
+
+@dataclass(frozen=True, slots=True)
+class FilledDocument:
+    """A document with the most likely words in all holes, and the other candidates."""
+
+    id: str
+    events: tuple[Event, ...]
+    holes: tuple[Hole, ...]
+    kind: Kind  # exact, or estimates
+    slots: Slots = SLOTS  # of the model
+
+    def to_record(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "events": [event_to_record(event, self.slots) for event in self.events],
+            "holes": [hole.to_record(self.slots) for hole in self.holes],
+        }
+
+    def rows(self) -> Iterator[Row]:
+        """Yield one row per candidate."""
+        for hole in self.holes:
+            for rank, filling in enumerate(hole.fillings, start=1):
+                yield {
+                    "id": self.id,
+                    "event": hole.place + 1,
+                    "rank": rank,
+                    **slot_columns(filling.event, self.slots),
+                    "probability": filling.probability,
+                    "before": filling.before,
+                }
+
+
+def missing_slots(event: Event, slots: int) -> tuple[int, ...]:
+    """Return the slots of an event whose word is missing."""
+    if event.words == (HOLE,):
+        return tuple(range(slots))
+    return tuple(slot for slot, word in enumerate(event.words) if word == HOLE)
+
+
+def with_holes(document: Any) -> Any:
+    """Return a document as users write it, with a hole in the place of each event that is None."""
+    if isinstance(document, Mapping) and isinstance(document.get("events"), list | tuple):
+        return {**document, "events": with_holes(document["events"])}
+    if isinstance(document, list | tuple):
+        return [Event(HOLE) if event is None else event for event in document]
+    return document
+
+
+def fill_documents(
+    model: Model,
+    documents: Iterable[Document],
+    top: int = 5,
+    beam: int = 100,
+    batch: int = 200,
+) -> Iterator[FilledDocument]:
+    """Yield documents with their holes filled from the left.
+
+    Later holes are left out while an earlier one is filled; earlier ones keep their most likely filling.
+    """
+    model = as_language_model(model)
+    for document in documents:
+        events, holes = list(document.events), []
+        for place in range(len(events)):
+            missing = missing_slots(events[place], len(model.slots))
+            if not missing:
+                continue
+            after = [event for event in events[place + 1 :] if HOLE not in event.words]
+            hole, best = _fill(model, events[:place], events[place], after, missing, top, beam, batch)
+            events[place] = best
+            holes.append(hole)
+        yield FilledDocument(document.id, tuple(events), tuple(holes), kind_of(model), model.slots)
+
+
+@torch.no_grad()
+def _fill(
+    model: LanguageModel,
+    before: list[Event],
+    event: Event,
+    after: list[Event],
+    missing: tuple[int, ...],
+    top: int,
+    beam: int,
+    batch: int,
+) -> tuple[Hole, Event]:
+    start = to_batch(model, [Document("", tuple(before))])
+    fixed = to_batch(model, [Document("", (event,))]).tokens[:, 0]
+    for slot in missing:
+        fixed[:, slot] = -1
+    found = search(model, Rollout.after(model, start), fixed, beam)
+    possible = torch.isfinite(found.log_p[0])
+    candidates, log_p = found.tokens[0, possible], found.log_p[0, possible]
+    log_before = log_p.log_softmax(0)
+    rest = to_batch(model, [Document("", tuple(after))]).tokens
+    framed, later, by_frame = as_frame_model(model), [], []
+    for rows in in_order(len(candidates), batch):
+        some = candidates[torch.from_numpy(rows).to(model.device)]
+        later.append(_continued(model, between(start.tokens, some, rest[:, :0]), rest))
+        if framed is not None:
+            posterior = framed.posterior(between(start.tokens, some, rest))
+            by_frame.append(posterior.log_q[:, len(before)].double())
+    log_p = log_p + torch.cat(later)
+    log_share = log_p.log_softmax(0)
+    order = log_share.argsort(descending=True, stable=True)
+    given = event.padded(len(model.slots))  # including unknown words
+    names = [
+        [model.vocabulary.name(word) if slot in missing else given[slot] for slot, word in enumerate(words)]
+        for words in candidates[order].tolist()
+    ]
+    fillings = tuple(
+        Filling(Event.of_words(words), float(log_share[row].exp()), float(log_before[row].exp()))
+        for words, row in zip(names[:top], order.tolist(), strict=False)
+    )
+    frames: Ranked = ()
+    if by_frame:
+        frames = ranked((torch.cat(by_frame) + log_share[:, None]).logsumexp(0), model.frames, top)
+    hole = Hole(len(before), tuple(model.slots[slot] for slot in missing), fillings, frames)
+    return hole, Event.of_words(names[0])
+
+
+def _continued(model: LanguageModel, begun: Batch, rest: Int[Tensor, "one L slots"]) -> Float[Tensor, " H"]:
+    """Return log p(rest | beginning) of each beginning, its latent variables rolled out from there."""
+    if not rest.shape[1]:
+        return torch.zeros(len(begun), dtype=torch.float64, device=rest.device)
+    latents = model.latents(LatentQuery.roll_out(begun, rest.shape[1]))
+    options = rest.expand(len(begun), -1, -1)[:, None]
+    return model.continuations(begun, latents, options)[:, 0].double()
+
+
+def between(
+    before: Int[Tensor, "one K slots"], candidates: Int[Tensor, "H slots"], after: Int[Tensor, "one L slots"]
+) -> Batch:
+    """Return H documents: the same one with each of H events in the same place."""
+    rows = len(candidates)
+    parts = (before.expand(rows, -1, -1), candidates[:, None], after.expand(rows, -1, -1))
+    return Batch.of_words(torch.cat(parts, dim=1))

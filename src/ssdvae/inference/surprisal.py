@@ -1,0 +1,296 @@
+"""Surprisal: nats of every slot, event and document, given what came before; percentiles and anomalies.
+
+Where the model is exact, surprisals are −log p. Otherwise they are estimates, made as in the cloze: the
+events before are encoded, the latent variables of the next event are rolled out, and its words are scored.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ssdvae.data.batches import Batch, Noise, collate, within_bounds
+from ssdvae.data.corpus import Corpus
+from ssdvae.data.documents import Documents
+from ssdvae.data.events import SLOTS, Document, Event, Slots
+from ssdvae.data.options import Split
+from ssdvae.inference.forecast import Forecast, next_events
+from ssdvae.inference.inputs import groups, to_batch
+from ssdvae.inference.oov import count_unknown
+from ssdvae.inference.options import AnomalyOptions
+from ssdvae.inference.output import Ranked, Row, ranked_everywhere, slot_columns
+from ssdvae.inference.posterior import gold_record
+from ssdvae.inference.search import Rollout
+from ssdvae.io.errors import UserError
+from ssdvae.io.progress import SILENT, Advance, Progress, no_advance
+from ssdvae.models.base import LanguageModel, Model, as_frame_model, as_language_model
+from ssdvae.models.latents import refuse_nan
+from ssdvae.models.quantiles import SurprisalQuantiles, percentile
+
+Kind = Literal["exact", "estimate"]
+
+QUANTILE_DOCUMENTS = 1_000
+"""Documents that quantiles are computed from, at most."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredEvent:
+    """An event with its surprisal, that of each of its words, and its most likely frames."""
+
+    event: Event
+    nats: float
+    slots: tuple[float, ...]  # nats by slot
+    percentile: float | None  # of the nats, against the validation split
+    slot_percentiles: tuple[float, ...] | None
+    frames: Ranked  # empty in a model without frames
+
+    def to_record(self, names: Slots) -> dict[str, Any]:
+        record = {**gold_record(self.event, names), "nats": round(self.nats, 6)}
+        if self.percentile is not None:
+            record["percentile"] = round(self.percentile, 2)
+        record["slot_nats"] = dict(zip(names, (round(x, 6) for x in self.slots), strict=True))
+        if self.slot_percentiles is not None:
+            shares = (round(x, 2) for x in self.slot_percentiles)
+            record["slot_percentiles"] = dict(zip(names, shares, strict=True))
+        if self.frames:
+            record["frames"] = [frame.to_record("frame") for frame in self.frames]
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredDocument:
+    """The events of a document with their surprisals."""
+
+    id: str
+    events: tuple[ScoredEvent, ...]
+    percentile: float | None  # of the mean over its events
+    kind: Kind
+    unknown_words: int
+    slots: Slots = SLOTS  # of the model
+
+    @property
+    def nats(self) -> float:
+        return sum((event.nats for event in self.events), 0.0)
+
+    def to_record(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"id": self.id, "nats": round(self.nats, 6), "kind": self.kind}
+        if self.percentile is not None:
+            record["percentile"] = round(self.percentile, 2)
+        events = [event.to_record(self.slots) for event in self.events]
+        return {**record, "unknown_words": self.unknown_words, "events": events}
+
+    def rows(self) -> Iterator[Row]:
+        """Yield one row per event."""
+        for number, event in enumerate(self.events, start=1):
+            best = event.frames[0] if event.frames else None
+            yield {
+                "id": self.id,
+                "event": number,
+                **slot_columns(event.event, self.slots),
+                "nats": event.nats,
+                "percentile": math.nan if event.percentile is None else event.percentile,
+                **{f"nats_{slot}": value for slot, value in zip(self.slots, event.slots, strict=True)},
+                "frame": None if best is None else best.name,
+                "frame_probability": math.nan if best is None else best.probability,
+                "document_nats": self.nats,
+                "kind": self.kind,
+            }
+
+
+@dataclass(frozen=True)
+class Surprisals:
+    """−log p of the words and events of documents; 0 at padding."""
+
+    slots: Float[Tensor, "B M slots"]
+    events: Float[Tensor, "B M"]
+    kind: Kind
+
+
+def kind_of(model: LanguageModel) -> Kind:
+    """Return whether the surprisals of a model are exact or estimates."""
+    return "estimate" if model.conditions_on_targets else "exact"
+
+
+@torch.no_grad()
+def surprisals(model: LanguageModel, batch: Batch) -> Surprisals:
+    """Return the nats of every slot and event given those before. A document depends on no other one."""
+    kind = kind_of(model)
+    if kind == "exact":
+        log_p = model.word_log_probs(batch, Noise(torch.Generator(), len(batch))).double()
+    else:
+        log_p = torch.zeros(batch.tokens.shape, dtype=torch.float64, device=batch.tokens.device)
+        for event in range(batch.mask.shape[1]):
+            rows = batch.mask[:, event].nonzero()[:, 0]
+            part = batch.rows(rows)
+            rollout = Rollout.after(model, part.first(event))
+            words = Batch.of_words(part.tokens[:, event : event + 1])
+            log_p[rows, event] = model.log_probs(words, rollout.latents, rollout.state)[:, 0].double()
+    refuse_nan(log_p)
+    return Surprisals(-log_p, -log_p.sum(-1), kind)
+
+
+def score_documents(
+    model: Model,
+    documents: Iterable[Document],
+    batch: int = 200,
+    top: int = 1,
+    quantiles: SurprisalQuantiles | None = None,
+) -> Iterator[ScoredDocument]:
+    """Yield the surprisals of documents, with the ``top`` frames of each event.
+
+    Percentiles are taken against ``quantiles``, by default those that are saved with the model. No more than
+    a batch is held at once.
+    """
+    model, quantiles = as_language_model(model), model.quantiles if quantiles is None else quantiles
+    for group in groups(documents, batch):
+        full = [document for document in group if document.events]
+        rows = iter(_scored(model, full, top, quantiles)) if full else iter(())
+        for document in group:
+            empty = ScoredDocument(document.id, (), None, kind_of(model), 0, model.slots)
+            yield next(rows) if document.events else empty
+
+
+def _scored(
+    model: LanguageModel,
+    documents: Sequence[Document],
+    top: int,
+    quantiles: SurprisalQuantiles | None,
+) -> Iterator[ScoredDocument]:
+    batch = to_batch(model, documents)
+    found, framed = surprisals(model, batch), as_frame_model(model)
+    frames = None
+    if framed is not None:
+        with torch.no_grad():
+            frames = ranked_everywhere(framed.posterior(batch).log_q, model.frames, top)
+    slot_nats, event_nats = found.slots.cpu().numpy(), found.events.cpu().numpy()
+    unknown = count_unknown(model, batch)
+    for row, document in enumerate(documents):
+        count = len(document.events)
+        slots, events = slot_nats[row, :count], event_nats[row, :count]
+        shares = slot_shares = whole = None
+        if quantiles is not None:
+            shares = percentile(events, quantiles.event).tolist()
+            columns = [percentile(slots[:, s], by_slot) for s, by_slot in enumerate(quantiles.slots)]
+            slot_shares = np.stack(columns, axis=1).tolist()
+            whole = float(percentile(events.mean(keepdims=True), quantiles.document)[0])
+        yield ScoredDocument(
+            document.id,
+            tuple(
+                ScoredEvent(
+                    event=event,
+                    nats=float(events[m]),
+                    slots=tuple(slots[m].tolist()),
+                    percentile=None if shares is None else shares[m],
+                    slot_percentiles=None if slot_shares is None else tuple(slot_shares[m]),
+                    frames=() if frames is None else frames[row][m],
+                )
+                for m, event in enumerate(document.events)
+            ),
+            whole,
+            found.kind,
+            unknown[row],
+            model.slots,
+        )
+
+
+def split_quantiles(
+    model: LanguageModel,
+    documents: Documents,
+    split: str,
+    batch: int = 200,
+    advance: Advance = no_advance,
+) -> SurprisalQuantiles:
+    """Return the quantiles of surprisal over the first documents of a split."""
+    some = documents.take(np.arange(min(QUANTILE_DOCUMENTS, len(documents))))
+    slots, events, means = [], [], []
+    for rows in within_bounds(some.lengths, batch):
+        part = collate(some, rows).to(model.device)
+        found, mask = surprisals(model, part), part.mask.cpu().numpy()
+        by_event = found.events.cpu().numpy()
+        slots.append(found.slots.cpu().numpy()[mask])
+        events.append(by_event[mask])
+        means.append(by_event.sum(1) / mask.sum(1))
+        advance(len(part))
+    together = (np.concatenate(parts) for parts in (slots, events, means))
+    return SurprisalQuantiles.of(split, kind_of(model), *together)
+
+
+def compute_quantiles(
+    model: Model, corpus: Corpus, split: Split = "valid", progress: Progress = SILENT
+) -> None:
+    """Set the quantiles of a model to those of a split, of as many events as it was trained on."""
+    documents = corpus.split(split).first(model.context_window.measured)
+    with progress.task("surprisal quantiles", min(QUANTILE_DOCUMENTS, len(documents))) as advance:
+        model.quantiles = split_quantiles(as_language_model(model), documents, split, advance=advance)
+
+
+def save_quantiles(model: Model, corpus: Corpus, folder: Path, progress: Progress = SILENT) -> None:
+    """Compute the quantiles of a model and save them in its folder, if that can be written to."""
+    compute_quantiles(model, corpus, progress=progress)
+    assert model.quantiles is not None
+    try:
+        model.quantiles.write(folder)
+    except (OSError, UserError) as error:
+        log.warning(f"the surprisal quantiles are not saved: {error}")
+
+
+@dataclass(frozen=True)
+class Anomaly:
+    """A surprising event, and the forecast from the events before it."""
+
+    id: str
+    place: int  # in the document, from 0
+    scored: ScoredEvent
+    expected: Forecast
+
+    def to_record(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "event": self.place + 1,
+            **self.scored.to_record(self.expected.slots),
+            "expected": [event.to_record(self.expected.slots) for event in self.expected.events],
+        }
+
+    def rows(self) -> Iterator[Row]:
+        """Yield one row, with the most likely event of the forecast."""
+        best = self.expected.events[0] if self.expected.events else None
+        yield {
+            "id": self.id,
+            "event": self.place + 1,
+            **slot_columns(self.scored.event, self.expected.slots),
+            "nats": self.scored.nats,
+            "expected": None if best is None else str(best.event),
+        }
+
+
+def find_anomalies(
+    model: Model, documents: Iterable[ScoredDocument], options: AnomalyOptions
+) -> list[Anomaly]:
+    """Return the events with the highest surprisal; no more than ``top`` documents are held."""
+    events = (
+        (event.nats, -number, place, document)
+        for number, document in enumerate(documents)
+        for place, event in enumerate(document.events)
+    )
+    best = heapq.nlargest(options.top, events, key=lambda event: event[:3])
+    histories = [
+        Document(document.id, tuple(event.event for event in document.events[:place]))
+        for *_, place, document in best
+    ]
+    forecasts = next_events(model, histories, top=options.expected, beam=options.beam, batch=options.batch)
+    return [
+        Anomaly(document.id, place, document.events[place], expected)
+        for (*_, place, document), expected in zip(best, forecasts, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""Files: written atomically, read with limits, checked; the run folder; errors and progress."""

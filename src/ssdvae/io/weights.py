@@ -1,0 +1,100 @@
+"""Weights in safetensors files: checked by SHA-256, finite, and read without executing anything.
+
+The metadata of a file has a SHA-256 over all that is in it. Without it, a flipped bit would go unnoticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from ssdvae.io.errors import DataError, UserError, shorten_text
+from ssdvae.io.files import atomic_write
+
+SEAL = "sha256"
+"""The key of the SHA-256 in the metadata. A file from another program may have none."""
+
+NOT_FINITE = "start again with a smaller --learning-rate, or without --precision"
+
+
+class NotFinite(UserError):
+    """A training that has diverged."""
+
+
+def check_finite(tensors: Mapping[str, Tensor], consequence: str) -> None:
+    """Refuse weights that are not finite."""
+    if name := first_not_finite(tensors):
+        raise NotFinite(f"{name} has numbers that are not finite: {consequence}\n{NOT_FINITE}")
+
+
+def first_not_finite(tensors: Mapping[str, Tensor]) -> str | None:
+    """Return the name of the first tensor that is not finite; None if all are."""
+    wrong = (n for n, t in tensors.items() if t.is_floating_point() and not bool(t.isfinite().all()))
+    return next(wrong, None)
+
+
+def save_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    """Write tensors and metadata, with their SHA-256."""
+    plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    check_finite(plain, f"{path.name} is not written")
+    sealed = {**metadata, SEAL: _fingerprint(plain, metadata)}
+    with atomic_write(path) as temporary:
+        save_file(plain, temporary, metadata=sealed)
+
+
+def load_weights(path: Path, expected: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return the tensors and the metadata of a file, if they are those that were written."""
+    metadata = load_metadata(path, expected)
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, RuntimeError, ValueError, TypeError) as error:
+        raise _unreadable(path, error, expected) from error
+    seal = metadata.pop(SEAL, None)
+    if seal is not None and seal != _fingerprint(tensors, metadata):
+        hint = "the file was changed after it was written: copy it again, or train again"
+        raise DataError(path, None, "other numbers than were written (SHA-256)", expected, hint)
+    if name := first_not_finite(tensors):
+        raise DataError(path, None, f"numbers that are not finite in {name}", expected, NOT_FINITE)
+    return tensors, metadata
+
+
+def load_metadata(path: Path, expected: str) -> dict[str, str]:
+    """Return the metadata of a file, without its tensors."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return dict(file.metadata() or {})
+    except (SafetensorError, OSError, RuntimeError, ValueError, TypeError) as error:
+        raise _unreadable(path, error, expected) from error
+
+
+def assign_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path, expected: str) -> None:
+    """Load weights into a model: all that it has, of the same shapes, and no others."""
+    mine = model.state_dict()
+    for name, value in tensors.items():
+        if name in mine and value.is_floating_point() != mine[name].is_floating_point():
+            raise DataError(path, None, f"{value.dtype} in {name}", f"{mine[name].dtype}")
+    try:
+        model.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise _unreadable(path, error, expected) from error
+
+
+def _unreadable(path: Path, error: Exception, expected: str) -> DataError:
+    # torch has what is wrong below a line that says that something is.
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return DataError(path, None, shorten_text(" ".join(lines[:2]) or type(error).__name__), expected)
+
+
+def _fingerprint(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
+    digest = hashlib.sha256(repr(sorted(metadata.items())).encode())
+    for name, value in sorted(tensors.items()):
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)} ".encode())
+        digest.update(value.contiguous().view(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

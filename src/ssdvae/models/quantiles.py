@@ -1,0 +1,85 @@
+"""Quantiles of surprisal over the validation split, kept beside the weights.
+
+With them a model tells the percentile of a surprisal without its corpus.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator
+
+from ssdvae.io.errors import Malformed
+from ssdvae.io.files import atomic_write, sha256
+from ssdvae.io.records import Count, Record, read_json, to_json
+
+TYPICAL = "typical.json"
+STEPS = 200
+"""Quantiles are kept at 0, 1/STEPS, … 1."""
+
+
+def _check_order(values: list[float]) -> list[float]:
+    if len(values) < 2 or values != sorted(values):
+        raise Malformed("quantiles that are too few, or not in order", "two or more, from low to high")
+    return values
+
+
+Quantiles = Annotated[list[float], AfterValidator(_check_order)]
+
+
+class SurprisalQuantiles(Record):
+    """Quantiles of surprisal, in nats, over the documents of a split."""
+
+    split: str
+    documents: Count
+    kind: str  # exact, bound or estimate, as the nats that are compared with them
+    event: Quantiles
+    document: Quantiles  # a mean over its events: documents differ in length
+    slots: list[Quantiles]
+    weights: str = ""  # SHA-256 of the weights that gave them
+
+    @classmethod
+    def of(
+        cls,
+        split: str,
+        kind: str,
+        slots: NDArray[np.float64],
+        events: NDArray[np.float64],
+        documents: NDArray[np.float64],
+    ) -> SurprisalQuantiles:
+        """Return the quantiles of surprisal by slot (E S), event (E) and document (mean over events)."""
+        steps = np.linspace(0, 1, STEPS + 1)
+        by_slot = np.quantile(slots, steps, axis=0).T
+        event, document = (np.quantile(values, steps).tolist() for values in (events, documents))
+        return cls.model_construct(
+            split=split,
+            documents=len(documents),
+            kind=kind,
+            event=event,
+            document=document,
+            slots=by_slot.tolist(),
+        )
+
+    @classmethod
+    def read(cls, folder: Path) -> SurprisalQuantiles | None:
+        """Return the quantiles in the folder of a model; None if there are none for its weights."""
+        path = folder / TYPICAL
+        if not path.is_file():
+            return None
+        found = read_json(path, cls, "quantiles of nats", "remove the file")
+        return found if found.weights == sha256(folder / "model.safetensors") else None
+
+    def write(self, folder: Path) -> None:
+        """Write them beside the weights that gave them."""
+        record = {**self.model_dump(), "weights": sha256(folder / "model.safetensors")}
+        with atomic_write(folder / TYPICAL) as path:
+            path.write_text(to_json(record) + "\n", encoding="utf-8")
+
+
+def percentile(values: NDArray[np.float64], quantiles: list[float]) -> NDArray[np.float64]:
+    """Return the percentile of each value, by linear interpolation between quantiles."""
+    found: NDArray[np.float64] = np.interp(values, quantiles, np.linspace(0, 100, len(quantiles)))
+    return found

@@ -1,0 +1,50 @@
+"""`ssdvae next`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ssdvae.commands.next_events import next_events
+from tests.commands.conftest import Ask, assert_is_a_message, records
+
+
+@pytest.mark.parametrize("model", ["ssdvae-exact", "ssdvae"])
+def test_next(model: str, folder: Path, ask: Ask) -> None:
+    words = ["next", "arrested police suspect in", "--run", folder / model, "--top", "2"]
+    (record,) = records(ask(*words, "--json"))
+    assert record["exact"] == (model == "ssdvae-exact")
+    assert {len(record[name]) for name in ("frames", "heads", "events")} == {2}
+    (given,) = records(ask(*words, "--json", "--given", "frame=Arrest", "subj=police"))
+    assert {event["subj"] for event in given["events"]} == {"police"}
+    shown = ask(*words)
+    assert record["frames"][0]["frame"] in shown
+    assert ("exact" if model == "ssdvae-exact" else "estimate") in shown
+
+
+def test_a_file_of_documents(folder: Path, ask: Ask) -> None:
+    run = folder / "ssdvae-exact"
+    found = records(ask("next", folder / "events.jsonl", "--run", run, "--json", "--beam", "3"))
+    expected = [answer.id for answer in next_events(run, folder / "events.jsonl", beam=3)]
+    assert [record["id"] for record in found] == expected
+
+
+def test_the_start_of_a_document(folder: Path, ask: Ask) -> None:
+    assert "at the start" in ask("next", "--run", folder / "ssdvae-exact")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("next met --run EXACT --given Arrest", "expected NAME=VALUE"),
+        ("next met --run EXACT --given object=him", "no slot 'object'; there are: frame, verb"),
+        ("next met --run runs/nope", "runs/nope"),
+        ("next met --run EXACT --top 0", "--top: found 0, expected a whole number, at least 1"),
+        ("next met --run EXACT --tpo 3", "--top"),
+    ],
+)
+def test_a_mistake_is_a_message(
+    words: str, expected: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_is_a_message(words, expected, folder, tmp_path, capsys)

@@ -1,0 +1,190 @@
+"""What comes next: distributions that sum to one, and masses that are those of the same event scored."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from ssdvae.data.batches import Batch
+from ssdvae.data.events import Document
+from ssdvae.inference.forecast import NextEvent, head_log_probs, next_events
+from ssdvae.inference.inputs import to_batch
+from ssdvae.inference.search import Rollout, search
+from ssdvae.inference.surprisal import surprisals
+from ssdvae.io.errors import UserError
+from ssdvae.models.base import LanguageModel, Model, as_frame_model
+from ssdvae.models.latents import LatentQuery
+from tests.inference.variants import VARIANTS, some_documents
+from tests.models.test_base import variant_id
+from tests.toys import (
+    FRAMES,
+    WORDS,
+    named_documents,
+    toy_documents,
+    toy_exact,
+    toy_language_model,
+    toy_model,
+    toy_ssdvae,
+)
+
+EXACT: list[dict[str, Any]] = [{"name": "rnnlm"}, {"name": "ssdvae-exact"}]
+ALL = torch.tensor(list(itertools.product(range(WORDS), repeat=4)))
+
+
+@pytest.fixture(params=VARIANTS, ids=variant_id)
+def model(request: pytest.FixtureRequest) -> LanguageModel:
+    return toy_language_model(**request.param)
+
+
+@pytest.fixture(params=EXACT, ids=variant_id)
+def exact(request: pytest.FixtureRequest) -> LanguageModel:
+    return toy_language_model(**request.param)
+
+
+def read(model: Model, events: int) -> Batch:
+    (document,) = some_documents(model, [max(1, events)])
+    return to_batch(model, [replace(document, events=document.events[:events])])
+
+
+@pytest.mark.parametrize("events", [0, 2])
+def test_frames_and_heads_are_distributions(model: LanguageModel, events: int) -> None:
+    before = read(model, events)
+    rollout = Rollout.after(model, before)
+    assert head_log_probs(model, rollout).exp().sum().item() == pytest.approx(1)
+    assert (rollout.log_frames is not None) == (as_frame_model(model) is not None)
+    if rollout.log_frames is not None:
+        assert rollout.log_frames.exp().sum().item() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("events", [0, 2])
+def test_masses_of_an_exact_model_are_those_of_all_events(exact: LanguageModel, events: int) -> None:
+    """Enumeration: every event after the same words; the beam finds the likeliest, heads are its sums."""
+    before = read(exact, events)
+    longer = Batch.of_words(torch.cat([before.tokens.expand(len(ALL), -1, -1), ALL[:, None]], 1))
+    mass = torch.exp(-surprisals(exact, longer).events[:, -1])
+    assert mass.sum().item() == pytest.approx(1)
+    rollout = Rollout.after(exact, before)
+    heads = torch.zeros(WORDS, dtype=torch.float64).index_add(0, ALL[:, 0], mass)
+    torch.testing.assert_close(head_log_probs(exact, rollout)[0].exp(), heads)
+    free = torch.full((1, 4), -1)
+    found = search(exact, rollout, free, beam=WORDS**3)
+    possible = (ALL[:, 0] != exact.vocabulary.missing) & ALL.ne(exact.vocabulary.unknown).all(1)
+    best = mass.masked_fill(~possible, 0).topk(20)
+    torch.testing.assert_close(found.log_p[0, :20].exp(), best.values)
+    assert torch.equal(found.tokens[0, :20], ALL[best.indices])
+    # What is given: the first slots exactly, later ones by Bayes over all events of the beam.
+    for fixed, bayes in ((torch.tensor([[3, 4, -1, -1]]), False), (torch.tensor([[-1, 4, -1, -1]]), True)):
+        told = search(exact, rollout, fixed, beam=WORDS**3)
+        fits = ((fixed < 0) | ALL.eq(fixed)).all(1)
+        assert told.bayes == bayes
+        if not bayes:
+            assert told.log_fixed.exp().item() == pytest.approx(mass[fits].sum().item())
+        shares = mass * fits * possible / told.log_fixed.exp()
+        torch.testing.assert_close(told.log_share[0, :5].exp(), shares.topk(5).values)
+        assert told.heads.exp().sum().item() == pytest.approx(1)
+
+
+def test_the_next_frame_of_the_exact_model_is_what_it_foresees_and_may_be_given() -> None:
+    model = toy_exact()
+    (document,) = named_documents(toy_documents([3]), model)
+    (free,) = next_events(model, [document], top=FRAMES)
+    batch = to_batch(model, [document])
+    rollout = Rollout.after(model, batch)
+    assert rollout.log_frames is not None
+    log_p = rollout.log_frames[0]
+    by_name = {frame.name: frame.probability for frame in free.frames}
+    assert [by_name[name] for name in model.frames.names] == pytest.approx(log_p.exp().tolist())
+    # The law of total probability: heads are a mixture over the frames that could be given.
+    heads = head_log_probs(model, rollout)[0].exp()
+    given = [head_log_probs(model, Rollout.after(model, batch, frame))[0].exp() for frame in range(FRAMES)]
+    torch.testing.assert_close(log_p.exp() @ torch.stack(given), heads)
+    (told,) = next_events(model, [document], given={"frame": "Frame1"})
+    assert told.given_probability == pytest.approx(by_name["Frame1"])
+    assert (told.frames[0].name, told.frames[0].probability) == ("Frame1", 1)
+
+
+@torch.no_grad()
+def test_the_next_frame_and_head_of_ssdvae_follow_from_distributions_that_are_rolled_out() -> None:
+    """Each step of the encoder goes on from the mean embedding of the frames of the step before."""
+    model, events = toy_ssdvae(), 2
+    before, encoder = read(model, events), model.encoder
+    hidden = encoder.gru.at_words(model.word_reader(before.tokens), before.mask)[0]
+    embedding, memory = encoder.first(hidden.mean(0)), []
+    for _ in range(events + 1):
+        query = encoder.w_in(embedding)
+        context = (hidden @ query / len(query) ** 0.5).softmax(0) @ hidden
+        q = encoder.w_out(query.tanh() + context.tanh()).softmax(0)
+        embedding = q @ model.frame_embedding
+        memory.append(embedding)
+    rollout = Rollout.after(model, before)
+    given = Rollout.after(model, before, frame=1)  # p(frame) is from before one is given
+    for found in (rollout, given):
+        assert found.log_frames is not None
+        torch.testing.assert_close(found.log_frames[0], q.log())
+    torch.testing.assert_close(rollout.latents.vectors[0], torch.stack(memory))
+    latents = model.latents(LatentQuery.roll_out(before, 1))
+    vectors = replace(latents, vectors=torch.stack(memory)[None])
+    log_p, _ = model.next_word(model.start(before, vectors), vectors, None, 0)
+    torch.testing.assert_close(head_log_probs(model, rollout), log_p)
+    nothing = before.first(0)
+    uniform = Rollout.after(model, nothing).log_frames
+    assert uniform is not None
+    assert uniform[0].exp().tolist() == pytest.approx([1 / FRAMES] * FRAMES)
+
+
+def test_a_stream_gives_what_one_by_one_gives(model: LanguageModel) -> None:
+    documents = [*some_documents(model, [2, 1, 2]), Document("none", ())]
+    together = list(next_events(model, documents, beam=7, top=3))
+    assert [answer.id for answer in together] == [document.id for document in documents]
+    for document, found in zip(documents, together, strict=True):
+        (alone,) = next_events(model, [document], beam=7, top=3)
+        assert [str(e.event) for e in found.events] == [str(e.event) for e in alone.events]
+        assert chances(found.events) == pytest.approx(chances(alone.events))
+        assert found.exact == (not model.conditions_on_targets)
+        assert ("estimate" in found.note) == model.conditions_on_targets
+        assert found.read == len(document.events)
+        assert bool(found.frames) == (as_frame_model(model) is not None)
+        assert chances(found.events) == sorted(chances(found.events), reverse=True)
+        assert len(list(found.rows())) == len(found.frames) + len(found.heads) + len(found.events)
+
+
+def chances(events: tuple[NextEvent, ...]) -> list[float]:
+    return [event.probability for event in events]
+
+
+def test_what_is_given_holds_in_every_event() -> None:
+    model = toy_model("ssdvae-exact")
+    documents = named_documents(toy_documents([2]), model)
+    (told,) = next_events(model, documents, given={"slot1": "word3", "slot3": "-"}, top=4)
+    assert {e.event.padded(4)[1::2] for e in told.events} == {("word3", "None")}
+    assert not told.exact
+    assert "beam" in told.note
+    assert sum(frame.probability for frame in told.frames) <= 1 + 1e-9
+    (head,) = next_events(model, documents, given={"slot0": "WORD3"}, top=4)
+    assert head.exact
+    assert head.heads[0].name == "word3"
+    assert head.heads[0].probability == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"objct": "word1"}, "no slot 'objct'; there are: frame, slot0"),
+        ({"slot2": "wrd1"}, "did you mean word1"),
+        ({"frame": "Fram1"}, "did you mean Frame1"),
+    ],
+)
+def test_what_cannot_be_given_is_refused(given: dict[str, str], said: str) -> None:
+    model = toy_model("ssdvae-exact")
+    with pytest.raises(UserError, match=said):
+        list(next_events(model, named_documents(toy_documents([2]), model), given=given))
+
+
+def test_a_frame_cannot_be_given_to_a_model_without() -> None:
+    model = toy_model("rnnlm")
+    with pytest.raises(UserError, match="no frames that could be given"):
+        list(next_events(model, named_documents(toy_documents([2]), model), given={"frame": "Frame1"}))
