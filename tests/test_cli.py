@@ -242,3 +242,16 @@ def test_no_path_is_a_message(folder: Path, tmp_path: Path, capsys: pytest.Captu
     assert main(words) == 2
     assert "error: " in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_one_of_several_processes_ends_without_destructors(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr("os._exit", codes.append)
+    assert main(["--version"]) == 0
+    assert codes == []
+    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+    assert main(["--version"]) == 0
+    assert main(["no such command"]) == 2
+    assert codes == [0, 2]

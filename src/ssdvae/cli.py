@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -74,6 +75,19 @@ def run(name: str, words: Sequence[str]) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; one of several processes ends here."""
+    code = run_safely(argv)
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized():
+        # Gloo's destructors now and then abort a process that has done its work, and torchrun takes that for
+        # a failure. All files are written by now, so the process ends without them.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def run_safely(argv: Sequence[str] | None = None) -> int:
     """Run a command; a user's mistake is a message and the exit code 2, never a traceback."""
     name, *words = (sys.argv[1:] if argv is None else argv) or ["--help"]
     if name in ("-h", "--help", "--version"):
