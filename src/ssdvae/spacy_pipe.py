@@ -18,7 +18,7 @@ import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ssdvae.extraction.options import ExtractOptions
+from ssdvae.data.options import ExtractOptions
 from ssdvae.extraction.readers.text import trees_of
 from ssdvae.extraction.rules import extract_document
 from ssdvae.extraction.tree import ParsedDocument

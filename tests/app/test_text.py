@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from playwright.sync_api import Browser, expect
 
 from ssdvae.app.views import LONGEST_TEXT
+from ssdvae.data.options import ExtractOptions
 from ssdvae.extraction.extract import extract_text
-from ssdvae.extraction.options import ExtractOptions
 from tests.app.conftest import Served, serving
 from tests.browsing import Opened, needs_browser
 from tests.browsing import browser as browser

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from ssdvae.data.items import read_cloze
+from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers import read_documents
 from ssdvae.data.readers.text import read_typed
 from ssdvae.data.vectors import read_vectors
-from ssdvae.extraction.lexicon import read_lexicon
-from ssdvae.extraction.options import ExtractOptions
+from ssdvae.extraction.classifier import read_lexicon
 from ssdvae.extraction.readers import FORMATS
 from ssdvae.extraction.tree import RawDocument
 from ssdvae.io.errors import DataError, UserError

@@ -14,14 +14,13 @@ from typing import Any
 import pytest
 
 from ssdvae.data.events import Document, Event
-from ssdvae.data.options import EngineOptions, PrepareOptions
+from ssdvae.data.options import AnnotateOptions, EngineOptions, ExtractOptions, PrepareOptions
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.data.shards import UNFINISHED
 from ssdvae.extraction.annotate import annotate
+from ssdvae.extraction.classifier import read_lexicon
 from ssdvae.extraction.extract import extract
-from ssdvae.extraction.lexicon import read_lexicon
-from ssdvae.extraction.options import AnnotateOptions, ExtractOptions
 from ssdvae.io.errors import UserError
 from tests.extraction.stopping import Stopped, stop_after
 from tests.extraction.test_extract import corpus

@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from ssdvae.data.options import EngineOptions
+from ssdvae.data.options import AnnotateOptions, EngineOptions, ExtractOptions
 from ssdvae.data.prepare import prepare
 from ssdvae.engine.pool import map_in_processes
 from ssdvae.extraction.annotate import annotate
+from ssdvae.extraction.classifier import Lexicon
 from ssdvae.extraction.extract import CHUNK, extract
-from ssdvae.extraction.lexicon import Lexicon
-from ssdvae.extraction.options import AnnotateOptions, ExtractOptions
 from ssdvae.io.errors import DataError, UserError
 from tests.clusters import Machines, patient, three_machines
 from tests.data.test_shards import contents

@@ -12,14 +12,13 @@ import pytest
 
 from ssdvae.data import stream
 from ssdvae.data.events import Document, Event
+from ssdvae.data.options import AnnotateOptions
 from ssdvae.data.readers import Skipped, read_documents, write_jsonl
 from ssdvae.data.readers.jsonl import filled_lines
 from ssdvae.engine import pool as pooling
 from ssdvae.extraction import annotate as module
-from ssdvae.extraction.annotate import Annotator, TransformerAnnotator, annotate
-from ssdvae.extraction.classifier import FrameClassifier
-from ssdvae.extraction.lexicon import FramePrediction, Lexicon
-from ssdvae.extraction.options import AnnotateOptions
+from ssdvae.extraction.annotate import Annotator, annotate
+from ssdvae.extraction.classifier import FrameClassifier, FramePrediction, Lexicon
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import Report
 from tests.extraction.stopping import Stopped, Watch, damage, exist_ok, leftovers, stop_after, stopped_by
@@ -119,9 +118,7 @@ def test_an_annotator_is_handed_to_each_process_once(tmp_path: Path) -> None:
     assert Counting.pickled == 2
 
 
-def test_few_documents_and_large_models_start_no_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_documents_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def pool(*args: object, **options: object) -> None:
         raise Stopped
 
@@ -131,21 +128,6 @@ def test_few_documents_and_large_models_start_no_process(
     many = corpus(tmp_path / "many.jsonl", CHUNK + 1)
     with pytest.raises(Stopped):
         annotate(many, tmp_path / "out.jsonl", LEXICON, two)
-
-    class Double(TransformerAnnotator):
-        def __init__(self) -> None:
-            self.version = "1"
-
-        def predict(self, document: Document) -> list[FramePrediction | None]:
-            return LEXICON.predict(document)
-
-    annotate(many, tmp_path / "large.jsonl", Double(), two)
-    annotate(many, tmp_path / "lexicon.jsonl", LEXICON, AnnotateOptions(jobs=1))
-    assert (tmp_path / "large.jsonl").read_bytes() == (tmp_path / "lexicon.jsonl").read_bytes()
-    # What is slow is kept document by document.
-    with pytest.raises(Stopped):
-        annotate(many, tmp_path / "large.jsonl", Double(), two, progress=stop_after(3))
-    assert annotate(many, tmp_path / "large.jsonl", Double(), two).resumed == 3
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

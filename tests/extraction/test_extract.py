@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.stream import Chunk, Streamed, _Journal
 from ssdvae.extraction import extract as module
 from ssdvae.extraction.extract import CHUNK, extract
-from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.rules import extract_document
 from ssdvae.io.errors import UserError
 from tests.extraction.stopping import Stopped, damage, exist_ok, leftovers, stop_after, stopped_by
@@ -163,7 +163,7 @@ def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_killed_extraction_ends_with_the_same_file(jobs: int, tmp_path: Path) -> None:
-    source = corpus(tmp_path / "a.conllu", 240 * CHUNK)
+    source = corpus(tmp_path / "a.conllu", 60 * CHUNK)
     out = tmp_path / "out.jsonl"
     words = ["extract", str(source), "--out", str(out), "--jobs", str(jobs)]
     stopped_by(signal.SIGKILL, words, out, entries=5)

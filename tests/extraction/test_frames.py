@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,13 +14,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from benchmarks.annotate import predict, scores
-from ssdvae.data.events import SLOTS, Document, Event, Origin
+from ssdvae.data.events import SLOTS, Document, Event
+from ssdvae.data.options import AnnotateOptions
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.extraction import classifier as module
-from ssdvae.extraction.annotate import TRANSFORMER, annotate, load_annotator, read_events
-from ssdvae.extraction.classifier import FrameClassifier, feature_indices, features
-from ssdvae.extraction.lexicon import Lexicon, normalize_verb, read_lexicon
-from ssdvae.extraction.options import AnnotateOptions
+from ssdvae.extraction.annotate import annotate, load_annotator, read_events
+from ssdvae.extraction.classifier import (
+    FrameClassifier,
+    Lexicon,
+    feature_indices,
+    features,
+    normalize_verb,
+    read_lexicon,
+)
 from ssdvae.io.errors import DataError, UserError
 
 # Lexicons.
@@ -316,53 +319,3 @@ def test_an_annotator_that_is_none(
     (tmp_path / "verbs.xml").touch()
     with pytest.raises(UserError, match=message):
         load_annotator(frames, **options)
-
-
-# frame-semantic-transformer, whose model cannot be downloaded here: its interface is played by a double.
-
-
-@dataclass
-class FrameResult:
-    name: str
-    trigger_location: int
-
-
-@dataclass
-class DetectFramesResult:
-    sentence: str
-    frames: list[FrameResult]
-
-
-class Double:
-    def detect_frames_bulk(self, sentences: list[str]) -> list[DetectFramesResult]:
-        known = {"left": "Departing", "hit": "Impact"}
-        return [
-            DetectFramesResult(
-                s, [FrameResult(frame, s.index(verb)) for verb, frame in known.items() if verb in s]
-            )
-            for s in sentences
-        ]
-
-
-def test_the_transformer_reads_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    package = ModuleType("frame_semantic_transformer")
-    package.FrameSemanticTransformer = Double  # type: ignore[attr-defined]  # the double
-    monkeypatch.setitem(sys.modules, "frame_semantic_transformer", package)
-    first, second = "It left and sank.", "Wind hit it."
-
-    def event(verb: str, number: int, text: str, start: int) -> Event:
-        place = start + text.index(verb)
-        return Event(verb, origin=Origin(number, place, place + len(verb), False, text, start))
-
-    events = (event("left", 0, first, 0), event("sank", 0, first, 0), event("hit", 1, second, len(first) + 1))
-    annotator = load_annotator(TRANSFORMER)
-    assert annotator.predict(Document("d", events)) == [("Departing", None), None, ("Impact", None)]
-    with pytest.raises(UserError, match="--keep-text"):
-        annotator.predict(STORY)
-    assert annotator.predict(Document("empty", ())) == []
-
-
-def test_a_missing_transformer_gives_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "frame_semantic_transformer", None)
-    with pytest.raises(UserError, match=r"pip install 'ssdvae\[frame-semantic-transformer\]'"):
-        load_annotator(TRANSFORMER)

@@ -37,8 +37,8 @@ from pyarrow import parquet
 from thrift.protocol.TCompactProtocol import TCompactProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
+from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers import Skipped
-from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.readers import FORMATS, guess_format, list_files
 from ssdvae.extraction.rules import extract_document
 from ssdvae.extraction.tree import ParsedDocument, RawDocument, find_spans
@@ -243,9 +243,9 @@ def test_megawika_whose_tokens_are_not_its_text(tmp_path: Path, settings: Extrac
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"text": 3}, "found 3 under 'text'"),
-        ({"en_tokens": {"a": "b"}}, "expected a mapping from numbers to tokens"),
-        ({"parse": "{"}, "expected a parse in JSON"),
+        ({"text": 3}, "found 3 at text"),
+        ({"en_tokens": {"a": "b"}}, "found 'a' among the tokens"),
+        ({"parse": "{"}, "JSON"),
     ],
 )
 def test_megawika_gone_wrong(change: dict[str, Any], message: str, tmp_path: Path) -> None:

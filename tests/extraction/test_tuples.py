@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssdvae.extraction.options import ExtractOptions
+from ssdvae.data.options import ExtractOptions
 from ssdvae.extraction.rules import extract_document, is_passive, subject_of
 from ssdvae.extraction.tree import NO_HEAD, UD_LABELS, ParsedDocument, Token, Tree
 from ssdvae.io.errors import UserError

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ssdvae.data.events import SLOTS, Event
-from ssdvae.extraction.options import ExtractOptions
+from ssdvae.data.options import ExtractOptions
 from ssdvae.extraction.readers import conllu
 from ssdvae.extraction.readers.text import trees_of
 from ssdvae.extraction.rules import extract_document

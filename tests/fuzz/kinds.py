@@ -26,15 +26,14 @@ from thrift.transport.TTransport import TMemoryBuffer
 from ssdvae.commands.check import check
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import SLOTS
-from ssdvae.data.options import PrepareOptions
+from ssdvae.data.options import ExtractOptions, PrepareOptions
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.data.readers.text import read_typed
 from ssdvae.data.vectors import read_vectors
 from ssdvae.evaluation.measure import evaluate_run
 from ssdvae.evaluation.options import EvaluateOptions
-from ssdvae.extraction.lexicon import normalize_verb, read_lexicon
-from ssdvae.extraction.options import ExtractOptions
+from ssdvae.extraction.classifier import normalize_verb, read_lexicon
 from ssdvae.extraction.readers import FORMATS
 from ssdvae.extraction.rules import extract_document
 from ssdvae.inference.options import GenerateOptions

@@ -20,9 +20,9 @@ from ssdvae.app.batcher import Batcher
 from ssdvae.app.options import ExploreOptions
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event, Slots, to_document, to_event
+from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers import read_documents
 from ssdvae.extraction.extract import extract_text
-from ssdvae.extraction.options import ExtractOptions
 from ssdvae.inference.embedding import EmbeddedDocument
 from ssdvae.inference.embedding import embed as embed_documents
 from ssdvae.inference.forecast import Forecast, next_events

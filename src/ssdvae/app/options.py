@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from ssdvae.data.options import Split
-from ssdvae.extraction.options import ExtractOptions
+from ssdvae.data.options import ExtractOptions, Split
 from ssdvae.io.errors import UserError
 from ssdvae.options import Options
 

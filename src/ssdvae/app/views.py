@@ -12,8 +12,8 @@ from starlette.responses import RedirectResponse, Response
 from ssdvae.analysis.explain import Explanation
 from ssdvae.app.explorer import ExploredModel, Explorer, Seed, extract, forecast, infer, score, write
 from ssdvae.data.events import MISSING, SLOTS, Document, Event, document_to_record
+from ssdvae.data.options import ExtractOptions
 from ssdvae.data.vocabulary import UNKNOWN
-from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.readers.text import has_parser
 from ssdvae.inference.forecast import FRAME, Forecast
 from ssdvae.inference.generation import Script

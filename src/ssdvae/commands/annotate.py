@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import AnyPath, Command, jsonl_path_or_shards
 from ssdvae.commands.extract import log_counts
-from ssdvae.extraction.options import AnnotateOptions
+from ssdvae.data.options import AnnotateOptions
 from ssdvae.options import with_options
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def annotate(
     Args:
         source: file of events in any known format, or a folder of shards
         frames: framenet17, framenet15 or a folder of FrameNet; events with frames (.jsonl) to train on; a
-            lexicon (.csv, .json); a folder that --save wrote; or frame-semantic-transformer
+            lexicon (.csv, .json); or a folder that --save wrote
         out: file to write (.jsonl or .jsonl.gz), or a folder for shards (no ending)
         save: folder for the trained classifier
         candidates: lexicon of further frames, when training on events

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ssdvae.commands import AnyPath, Command, jsonl_path_or_shards, paths
 from ssdvae.commands.console import TableText, chance, show
 from ssdvae.commands.questions import split_options, warn_if_empty
-from ssdvae.extraction.options import ExtractOptions
+from ssdvae.data.options import ExtractOptions
 from ssdvae.io.errors import UserError
 from ssdvae.options import flag, with_options
 

@@ -10,22 +10,20 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from ssdvae.data.events import Document, Event, document_from_record, event_from_record
+from ssdvae.data.events import Document, Event
+from ssdvae.data.options import AnnotateOptions, ExtractOptions
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.stream import RawDocument, document_files, one_by_one, parse_document, stream
+from ssdvae.extraction import framenet
+from ssdvae.extraction.classifier import FrameClassifier, FramePrediction, read_lexicon
 from ssdvae.extraction.extract import extract
-from ssdvae.extraction.lexicon import FramePrediction, read_lexicon
-from ssdvae.extraction.options import AnnotateOptions, ExtractOptions
-from ssdvae.extraction.readers.text import json_records
-from ssdvae.io.errors import DataError, Malformed, UserError, not_installed
-from ssdvae.io.files import check_exists, stop_at_first_error
+from ssdvae.io.errors import UserError
+from ssdvae.io.files import check_exists
 from ssdvae.io.progress import SILENT, Progress
 
 log = logging.getLogger(__name__)
-
-TRANSFORMER = "frame-semantic-transformer"
 
 CHUNK = 1000
 """Documents that a process takes at once: annotating them takes about as long as starting a process."""
@@ -68,19 +66,13 @@ def annotate(
 ) -> AnnotationCounts:
     """Write the documents of a file or a folder of shards with frames, in their order."""
     options = options or AnnotateOptions()
-    chunk = CHUNK
-    if isinstance(annotator, TransformerAnnotator):
-        # A T5 uses all cores or the GPU by itself, and is so slow that each document is written at once.
-        chunk = 1
-        if options.engine == "processes":
-            options = options.changed(jobs=1)
     done = stream(
         document_files(source, format),
         partial(one_by_one, work=partial(_annotate_document, annotator=annotator, options=options)),
         out,
         options,
         about={"format": format, "annotator": annotator.fingerprint()},
-        chunk=chunk,
+        chunk=CHUNK,
         skip_bad=skip_bad,
         progress=progress,
         label="annotating",
@@ -89,26 +81,22 @@ def annotate(
 
 
 def _annotate_document(
-    found: RawDocument, annotator: Annotator, options: AnnotateOptions
+    raw: RawDocument, annotator: Annotator, options: AnnotateOptions
 ) -> tuple[Document, Mapping[str, int]]:
     """Return a document with the frames that reach the threshold, and counts of its events."""
-    document = parse_document(found)
+    document = parse_document(raw)
     events: list[Event] = []
     counts = Counter[str]()
-    for event, predict in zip(document.events, annotator.predict(document), strict=True):
+    for event, prediction in zip(document.events, annotator.predict(document), strict=True):
         if event.frame is not None and not options.replace:
-            became = "kept"
-        elif predict is None:
-            became = "unknown"
-            event = event.changed(frame=None, probability=None)
-        elif predict[1] is not None and predict[1] < options.threshold:
-            became = "uncertain"
-            event = event.changed(frame=None, probability=None)
-        else:
-            became = "labelled"
+            counts["kept"] += 1
+        elif prediction is not None and prediction[1] >= options.threshold:
+            counts["labelled"] += 1
             # Rounded after the comparison with the threshold.
-            event = event.changed(frame=predict[0], probability=predict[1] and round(predict[1], 4))
-        counts[became] += 1
+            event = event.changed(frame=prediction[0], probability=round(prediction[1], 4))
+        else:
+            counts["unknown" if prediction is None else "uncertain"] += 1
+            event = event.changed(frame=None, probability=None)
         events.append(event)
     return Document(document.id, tuple(events)), counts
 
@@ -124,12 +112,9 @@ def load_annotator(
 
     ``framenet``, ``framenet17``, ``framenet15`` or a folder of FrameNet: a classifier trained on it;
     ``events.jsonl``: one trained on events with frames; ``verbs.csv``, ``verbs.json``: a lexicon; a folder
-    that ``save`` wrote: the classifier in it; ``frame-semantic-transformer``: that parser. ``candidates`` (a
-    lexicon) and ``running_text`` (events of whole texts with frames) go with events to train on.
+    that ``save`` wrote: the classifier in it. ``candidates`` (a lexicon) and ``running_text`` (events of
+    whole texts with frames) go with events to train on.
     """
-    from ssdvae.extraction import framenet
-    from ssdvae.extraction.classifier import FrameClassifier
-
     path = Path(frames)
     name = path.name.lower().removesuffix(".gz")
     learns = framenet.is_framenet(frames) or name.endswith((".jsonl", ".ndjson"))
@@ -137,8 +122,6 @@ def load_annotator(
         raise UserError(f"--save writes a trained classifier, and nothing is trained on {frames}")
     if (candidates or running_text) and not name.endswith((".jsonl", ".ndjson")):
         raise UserError("--candidates and --running-text go with a file of events to train on (.jsonl)")
-    if frames == TRANSFORMER:
-        return TransformerAnnotator()
     if framenet.is_framenet(frames):
         classifier = framenet.train(frames)
     else:
@@ -167,52 +150,8 @@ def load_annotator(
 
 def read_events(path: Path) -> Iterator[Event]:
     """Yield the events of JSON lines that are documents, or events by themselves."""
-    for number, record in json_records(path, stop_at_first_error):
-        try:
-            if "events" in record:
-                yield from document_from_record({"id": number, **record}).events
-            else:
-                yield event_from_record(record)
-        except Malformed as error:
-            raise DataError(path, number, error.found, error.expected) from error
-
-
-class TransformerAnnotator:
-    """frame-semantic-transformer, a T5 that reads sentences. It gives no probabilities."""
-
-    def __init__(self) -> None:
-        try:
-            import frame_semantic_transformer as package
-        except ImportError as error:
-            raise not_installed(TRANSFORMER, TRANSFORMER, "annotating with it") from error
-        self.model: Any = package.FrameSemanticTransformer()
-        self.version: str = getattr(package, "__version__", "")
-
-    def predict(self, document: Document) -> list[FramePrediction | None]:
-        keys = [self._sentence(document.id, event) for event in document.events]
-        sentences = list(dict.fromkeys((start, text) for start, text, _ in keys))
-        results = self.model.detect_frames_bulk([text for _, text in sentences]) if sentences else []
-        frames = {
-            (sentence, frame.trigger_location): frame.name
-            for sentence, result in zip(sentences, results, strict=True)
-            for frame in result.frames
-        }
-        guesses = [frames.get(((start, text), place)) for start, text, place in keys]
-        return [None if frame is None else (frame, None) for frame in guesses]
-
-    def fingerprint(self) -> str:
-        return f"{TRANSFORMER} {self.version}"
-
-    @staticmethod
-    def _sentence(id: str, event: Event) -> tuple[int, str, int]:
-        """Return the start of an event's sentence, its text, and the position of the verb in it."""
-        origin = event.origin
-        if origin is None or origin.text is None or origin.text_start is None:
-            raise UserError(
-                f"document {id!r} has events without their sentence, which {TRANSFORMER} reads\n"
-                "extract them with --keep-text"
-            )
-        return origin.text_start, origin.text, origin.start - origin.text_start
+    for document in read_documents(path, "jsonl"):
+        yield from document.events
 
 
 EXAMPLE_THRESHOLD = 0.6

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from ssdvae.data.events import Document
+from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers import Skipped
 from ssdvae.data.stream import Files, Task, one_by_one, stream
-from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.readers import FORMATS, list_files
 from ssdvae.extraction.readers.text import parse_text
 from ssdvae.extraction.rules import extract_document

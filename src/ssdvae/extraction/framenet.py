@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ssdvae.data.events import Event
-from ssdvae.extraction.classifier import FrameClassifier
-from ssdvae.extraction.lexicon import normalize_verb
+from ssdvae.extraction.classifier import FrameClassifier, normalize_verb
 from ssdvae.io.errors import DataError, UserError, not_installed, shorten
 
 RELEASES = {"framenet17": "framenet_v17", "framenet15": "framenet_v15"}

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ssdvae.data.events import Document, Event, Origin
+from ssdvae.data.options import ExtractOptions
 from ssdvae.extraction import english
-from ssdvae.extraction.options import ExtractOptions
 from ssdvae.extraction.tree import NO_HEAD, ParsedDocument, Token, Tree
 
 

@@ -99,8 +99,8 @@ def lexicon_pairs(path: Path, corpus: Corpus) -> tuple[Int[Tensor, "P 2"], str]:
 
     A head is looked up by its lemma, where that is known, by itself, and as a regular form of English.
     """
+    from ssdvae.extraction.classifier import read_lexicon  # slow to import
     from ssdvae.extraction.english import regular_stems
-    from ssdvae.extraction.lexicon import read_lexicon  # slow to import
 
     lexicon, documents = read_lexicon(path), corpus.split("train")
     heads = np.bincount(documents.tokens[documents.in_order(), 0], minlength=len(corpus.vocabulary))

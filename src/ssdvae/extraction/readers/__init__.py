@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ssdvae.extraction.options import ExtractOptions
+from ssdvae.data.options import ExtractOptions
 from ssdvae.extraction.readers import concrete, conllu, megawika, text
 from ssdvae.extraction.tree import ParsedDocument, RawDocument
 from ssdvae.io.errors import UserError
@@ -30,9 +30,9 @@ class Format:
 
 FORMATS: dict[str, Format] = {
     "text": Format(text.read_text, text.parse, text.load_parser),
-    "csv": Format(text.read_csv, text.parse, text.load_parser),
-    "jsonl": Format(text.read_jsonl, text.parse, text.load_parser),
-    "parquet": Format(text.read_parquet, text.parse, text.load_parser),
+    "csv": Format(partial(text.read_table, format="csv"), text.parse, text.load_parser),
+    "jsonl": Format(partial(text.read_table, format="jsonl"), text.parse, text.load_parser),
+    "parquet": Format(partial(text.read_table, format="parquet"), text.parse, text.load_parser),
     # A line of these files is a paragraph.
     "wikiextractor": Format(text.read_wikiextractor, partial(text.parse, separator=r"\n"), text.load_parser),
     "megawika": Format(megawika.read, megawika.parse, text.load_parser),

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from ssdvae.extraction.options import ExtractOptions
+from ssdvae.data.options import ExtractOptions
 from ssdvae.extraction.tree import NO_HEAD, FrameMention, ParsedDocument, RawDocument, Token, Tree
 from ssdvae.io.errors import DataError, Malformed, not_installed
 from ssdvae.io.files import DAMAGE, Report, open_bytes, translate_os_errors

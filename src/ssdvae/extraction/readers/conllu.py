@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ssdvae.extraction.options import ExtractOptions
+from ssdvae.data.options import ExtractOptions
 from ssdvae.extraction.tree import NO_HEAD, ParsedDocument, RawDocument, Token, Tree, find_spans
 from ssdvae.io.errors import DataError, not_installed, shorten
 from ssdvae.io.files import Report, text_lines

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import html
 import importlib.util
-import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ssdvae.data.readers.rows import DOCUMENT, Row, named_rows
-from ssdvae.extraction.options import ExtractOptions
+from ssdvae.data.options import ExtractOptions
+from ssdvae.data.readers.rows import DOCUMENT, TABLES, Names, Row, json_records, named_rows
 from ssdvae.extraction.tree import NO_HEAD, ParsedDocument, RawDocument, Token, Tree
 from ssdvae.io.errors import DataError, UserError, not_installed, shorten
 from ssdvae.io.files import Report, text_lines
@@ -33,70 +32,34 @@ def read_text(path: Path, options: ExtractOptions, report: Report) -> Iterator[R
         yield RawDocument(path.name, path, None, content)
 
 
-def read_csv(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
-    """Yield each row as a document."""
-    rows = named_rows(path, "csv", report, _columns(options), ("text",))
-    return _read_rows(path, rows, "line", report)
-
-
-def read_parquet(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
-    """Yield each row as a document."""
-    rows = named_rows(path, "parquet", report, _columns(options), ("text",))
-    return _read_rows(path, rows, "row", report)
-
-
-def read_jsonl(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
-    """Yield each line as a document."""
-    columns = _columns(options)
+def read_table(path: Path, options: ExtractOptions, report: Report, format: str) -> Iterator[RawDocument]:
+    """Yield each row of a table (csv, parquet, jsonl) as a document."""
+    columns = {"text": (options.text_column.lower(),), "document": DOCUMENT}
     rows = (
-        (
-            number,
-            {key: record.get(next((n for n in names if n in record), "")) for key, names in columns.items()},
-        )
-        for number, record in json_records(path, report)
+        _named_values(path, report, columns)
+        if format == "jsonl"
+        else named_rows(path, format, report, columns, ("text",))
     )
-    return _read_rows(path, rows, "line", report)
-
-
-def json_records(path: Path, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the JSON objects of a file, one on each line, with the numbers of their lines."""
-    for number, line in text_lines(path, report):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            report(DataError(path, number, str(error), "one JSON object on each line"))
-            continue
-        if isinstance(record, dict):
-            yield number, record
-        else:
-            report(DataError(path, number, shorten(record), "one JSON object on each line"))
-
-
-def _columns(options: ExtractOptions) -> dict[str, tuple[str, ...]]:
-    return {"text": (options.text_column.lower(),), "document": DOCUMENT}
-
-
-def _read_rows(path: Path, rows: Iterable[Row], unit: str, report: Report) -> Iterator[RawDocument]:
     for number, cells in rows:
         text, id = cells["text"], cells.get("document")
         if isinstance(text, str):
             yield RawDocument(f"{path.name}:{number}" if id in (None, "") else str(id), path, number, text)
         else:
             hint = "another column is named with --text-column; MegaWika is read with --format megawika"
-            report(DataError(path, number, shorten(text), "a text", hint, unit=unit))
+            report(DataError(path, number, shorten(text), "a text", hint, unit=TABLES[format]))
+
+
+def _named_values(path: Path, report: Report, columns: Names) -> Iterator[Row]:
+    for number, record in json_records(path, report):
+        places = {column: next((n for n in names if n in record), "") for column, names in columns.items()}
+        yield number, {column: record.get(name) for column, name in places.items()}
 
 
 def read_wikiextractor(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
     """Yield the articles of a file of wikiextractor: between ``<doc …>`` and ``</doc>``, or JSON lines."""
     first = next((line for _, line in text_lines(path, lambda error: None) if line.strip()), "")
     if first.startswith("{"):
-        for number, record in json_records(path, report):
-            if isinstance(text := record.get("text"), str):
-                yield RawDocument(str(record.get("id", f"{path.name}:{number}")), path, number, text)
-            else:
-                report(DataError(path, number, "no text", "an article of wikiextractor"))
+        yield from read_table(path, options, report, "jsonl")
         return
     article = SizeCounter(path, "an article")
     start, id, title, lines = 0, "", "", list[str]()
