@@ -21,8 +21,7 @@ from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import read_documents
 from ssdvae.evaluation.frames import calibration_error
 from ssdvae.extraction.annotate import read_events
-from ssdvae.extraction.classifier import FrameClassifier
-from ssdvae.extraction.classifier import most_likely, read_lexicon
+from ssdvae.extraction.classifier import FrameClassifier, most_likely, read_lexicon
 
 BINS = 10
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
