@@ -52,12 +52,12 @@ MODULES = {
     "similar": "commands.similar",
     "swap": "commands.explain",
     "tickets": "commands.tickets",
-    "to_dataframe": "commands.answers",
+    "to_dataframe": "inference.output",
     "to_dataset": "commands.to_dataset",
     "train": "commands.train",
     "unknown_words": "commands.generate",
     "world": "commands.world",
-    "write_answers": "commands.answers",
+    "write_answers": "commands.questions",
     "write_report": "commands.report",
     # Types.
     "Corpus": "data.corpus",
@@ -84,8 +84,6 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:  # the same table for tools that read the code and do not run it
     from ssdvae.commands.annotate import annotate as annotate
-    from ssdvae.commands.answers import to_dataframe as to_dataframe
-    from ssdvae.commands.answers import write_answers as write_answers
     from ssdvae.commands.benchmark import benchmark as benchmark
     from ssdvae.commands.check import check as check
     from ssdvae.commands.coerce import load as load
@@ -109,6 +107,7 @@ if TYPE_CHECKING:  # the same table for tools that read the code and do not run 
     from ssdvae.commands.next_events import next_events as next_events
     from ssdvae.commands.pack import pack as pack
     from ssdvae.commands.prepare import prepare as prepare
+    from ssdvae.commands.questions import write_answers as write_answers
     from ssdvae.commands.report import write_report as write_report
     from ssdvae.commands.reproduce import reproduce as reproduce
     from ssdvae.commands.score import anomalies as anomalies
@@ -123,6 +122,7 @@ if TYPE_CHECKING:  # the same table for tools that read the code and do not run 
     from ssdvae.data.corpus import Corpus as Corpus
     from ssdvae.data.events import Document as Document
     from ssdvae.data.events import Event as Event
+    from ssdvae.inference.output import to_dataframe as to_dataframe
     from ssdvae.io.errors import UserError as UserError
     from ssdvae.io.run import Run as Run
     from ssdvae.models.base import Model as Model

@@ -241,6 +241,12 @@ def names_of_text(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def split_options(options: Mapping[str, Any], kind: type[Options]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the given options of a class, and the others."""
+    own = {name: value for name, value in options.items() if name in kind.names()}
+    return own, {name: value for name, value in options.items() if name not in own}
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

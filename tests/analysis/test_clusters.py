@@ -33,11 +33,11 @@ def by_hand(model: SSDVAE, documents: Documents) -> tuple[dict[int, list[list[fl
             scores = [sum(w * h for w, h in zip(line, state, strict=True)) for line in w_out]
             enc.setdefault(word, []).append(scores)
         q = model.posterior(batch).log_q[0].exp().tolist()
-        for beliefs in q:
+        for posterior in q:
             columns = zip(*model.frame_embedding.tolist(), strict=True)
-            memory = [np.tanh(sum(p * e for p, e in zip(beliefs, c, strict=True))) for c in columns]
+            memory = [np.tanh(sum(p * e for p, e in zip(posterior, c, strict=True))) for c in columns]
             scores = [sum(w * m for w, m in zip(line, memory, strict=True)) for line in w_out_hat]
-            dec.setdefault(beliefs.index(max(beliefs)), []).append(scores)
+            dec.setdefault(posterior.index(max(posterior)), []).append(scores)
     return enc, dec
 
 

@@ -87,8 +87,8 @@ def test_documents_without_a_group_take_no_part() -> None:
 def test_features_are_counted_document_by_document() -> None:
     model, documents = toy_model(), toy_documents([3, 1, 4, 2])
     counted = FeatureCounts(model, min_count=0.0)
-    for beliefs, batch in frame_posteriors(model, documents, 3):
-        counted.add(beliefs, batch)
+    for posterior, batch in frame_posteriors(model, documents, 3):
+        counted.add(posterior, batch)
     frames, transitions, words = counted.result()
     for row, part in enumerate(documents.parts()):
         values = infer_frames(model, collate(documents, np.array([row]))).value[0].tolist()

@@ -27,16 +27,16 @@ def test_attention_is_summed_event_by_event(batch: int) -> None:
     model, documents = toy_ssdvae(), toy_documents(LENGTHS)
     looks: dict[int, list[tuple[list[float], float, float]]] = {f: [] for f in range(FRAMES)}
     for row, length in enumerate(LENGTHS):
-        beliefs = model.posterior(collate(documents, np.array([row])))
-        assert beliefs.attention is not None
+        posterior = model.posterior(collate(documents, np.array([row])))
+        assert posterior.attention is not None
         for m in range(length):
             shares = [0.0] * 8
-            weights = beliefs.attention.weights[0, m].tolist()
+            weights = posterior.attention.weights[0, m].tolist()
             for place, weight in enumerate(weights):
                 event, slot = divmod(place, 4)
                 shares[slot if event == m else 4 + slot] += weight
             spread = -sum(weight * math.log(weight) for weight in weights)
-            looks[int(beliefs.value[0, m])].append((shares, spread, math.log(4 * length)))
+            looks[int(posterior.value[0, m])].append((shares, spread, math.log(4 * length)))
     summary = accumulate(AttentionSums(model), model, documents, batch)
     groups = {model.frames.name(f): events for f, events in looks.items()}
     groups["all"] = [event for events in looks.values() for event in events]
@@ -117,21 +117,21 @@ def test_every_model_is_explained_as_far_as_it_infers_frames(name: str) -> None:
             accumulate(AttentionSums(model), model, documents)
     head = model.vocabulary.name(int(documents.tokens[0, 0]))
     named = ExplainOptions(words=head, min_count=0.0)
-    assert list(found.to_record(named)["beliefs"]["frames_given_words"]) == [head]
+    assert list(found.to_record(named)["words"]["frames_given_words"]) == [head]
 
 
 def test_what_is_shown_are_the_names_that_were_given_or_the_most_frequent() -> None:
     model, documents = toy_ssdvae(), toy_documents(LENGTHS)
     found = explain(model, documents)
     assert found.clusters is not None
-    one, two = found.to_record(ExplainOptions(rows=2))["beliefs"]["frames_given_words"]
+    one, two = found.to_record(ExplainOptions(rows=2))["words"]["frames_given_words"]
     likeliest = model.frames.name(int(found.clusters.frame_counts.argmax()))
     record = found.to_record(ExplainOptions(words=f"{two}, {one}", frames=likeliest, top=2))
-    named, beliefs = record["clusters"], record["beliefs"]
-    assert list(named["frames_given_tokens"]) == list(beliefs["frames_given_words"]) == [two, one]
-    assert list(named["tokens_given_frames"]) == list(beliefs["words_given_frames"]) == [likeliest]
+    named, posterior = record["clusters"], record["words"]
+    assert list(named["frames_given_tokens"]) == list(posterior["frames_given_words"]) == [two, one]
+    assert list(named["tokens_given_frames"]) == list(posterior["words_given_frames"]) == [likeliest]
     assert all(len(top) == 2 for top in named["frames_given_tokens"].values())
-    assert all(len(each["frames"]) == 2 for each in beliefs["frames_given_words"].values())
+    assert all(len(each["frames"]) == 2 for each in posterior["frames_given_words"].values())
     shown = list(found.to_record(ExplainOptions(rows=2))["clusters"]["frames_given_tokens"])
     verbs = found.clusters.slot_counts[:, 0]
     counts = [verbs[model.vocabulary.id(word)] for word in shown]
@@ -157,7 +157,7 @@ def test_frames_are_asked_for_in_vain_only_where_there_are_none(name: str, refus
         with pytest.raises(UserError, match=refused):
             infer_frames(model, batch)
         return
-    beliefs = infer_frames(model, batch)
-    assert beliefs.log_q.shape == (2, 3, len(model.frames))
-    np.testing.assert_allclose(beliefs.log_q.logsumexp(-1)[batch.mask], 0, atol=1e-12)
-    assert not beliefs.log_q.requires_grad
+    posterior = infer_frames(model, batch)
+    assert posterior.log_q.shape == (2, 3, len(model.frames))
+    np.testing.assert_allclose(posterior.log_q.logsumexp(-1)[batch.mask], 0, atol=1e-12)
+    assert not posterior.log_q.requires_grad

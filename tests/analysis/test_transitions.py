@@ -22,8 +22,8 @@ LENGTHS = [3, 1, 9, 2, 7]
 def test_pairs_are_counted_one_by_one(batch: int) -> None:
     model, documents = toy_model(), toy_documents(LENGTHS)
     sums = PrecedingSums(model, "Frame1")
-    for beliefs, some in frame_posteriors(model, documents, batch):
-        sums.add(beliefs, some)
+    for posterior, some in frame_posteriors(model, documents, batch):
+        sums.add(posterior, some)
     found = sums.result()
     counts, firsts = np.zeros((len(DISTANCES), FRAMES)), np.zeros((len(DISTANCES), FRAMES))
     seconds, pairs = np.zeros(len(DISTANCES)), np.zeros(len(DISTANCES))

@@ -50,14 +50,14 @@ def test_they_are_sums_over_what_infer_says(name: str, batch: int) -> None:
 
 def test_another_slot_can_be_looked_at() -> None:
     model, documents = toy_model(), toy_documents(LENGTHS)
-    found = explain(model, documents, ExplainOptions(slot="slot2")).beliefs
+    found = explain(model, documents, ExplainOptions(slot="slot2")).words
     words = documents.tokens[:, 2][np.isin(np.arange(len(documents.tokens)), documents.in_order())]
     assert found.word_counts.tolist() == np.bincount(words, minlength=len(model.vocabulary)).tolist()
     with pytest.raises(UserError, match="--slot: found 'colour', expected one of slot0"):
         explain(model, documents, ExplainOptions(slot="colour"))
 
 
-def test_what_never_occurs_has_no_beliefs() -> None:
+def test_what_never_occurs_has_no_posterior() -> None:
     model, documents = toy_model(), toy_documents([1])
     found = accumulate(WordPosteriorSums(model), model, documents)
     absent = next(n for n in range(2, len(model.vocabulary)) if not found.word_counts[n])

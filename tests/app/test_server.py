@@ -56,7 +56,7 @@ def test_the_answers_are_those_of_the_functions(served: Served, runs: list[Path]
             assert a["probability"] == pytest.approx(b["probability"], abs=1e-5)
     body = {"documents": documents}
     asked_of: tuple[tuple[str, Iterable[Any]], ...] = (
-        ("score", score_documents(model, read, top=SurprisalOptions().frames)),
+        ("score", score_documents(model, read, frames=SurprisalOptions().frames)),
         ("embed", embed(model, read, **EmbedOptions().values())),
         ("next", next_events(model, read, **ForecastOptions().values())),
         ("fill", fill_documents(model, read, **ForecastOptions().values())),

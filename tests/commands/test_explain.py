@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ssdvae.commands.answers import to_dataframe
 from ssdvae.commands.explain import explain, swap
 from ssdvae.data.options import PrepareOptions
 from ssdvae.data.prepare import prepare
+from ssdvae.inference.output import to_dataframe
 from ssdvae.models.hub import SCRIPTS
 from tests.commands.conftest import Ask, assert_is_a_message, records
 
@@ -18,7 +18,7 @@ from tests.commands.conftest import Ask, assert_is_a_message, records
 def test_explain(folder: Path, ask: Ask) -> None:
     words = ["explain", folder / "ssdvae", "--rows", "3", "--top", "2", "--min-count", "0"]
     (record,) = records(ask(*words, "--json"))
-    assert record.keys() == {"beliefs", "clusters", "attention", "transitions"}
+    assert record.keys() == {"words", "clusters", "attention", "transitions"}
     assert 0 < record["clusters"]["purity"] <= 1
     for table in ("frames_given_tokens", "tokens_given_frames"):
         assert 1 <= len(record["clusters"][table]) <= 3
@@ -71,7 +71,7 @@ def test_a_model_without_a_run_is_explained_by_its_scripts(
 ) -> None:
     caplog.set_level("INFO", "ssdvae")
     (record,) = records(ask("explain", packed, "--json", "--min-count", "0"))
-    assert record["beliefs"]["frames_given_words"]
+    assert record["words"]["frames_given_words"]
     assert "has no corpus of its own" in caplog.text
 
 
@@ -92,7 +92,7 @@ def test_a_model_without_scripts_needs_a_corpus(packed: Path, capsys: pytest.Cap
 
 def test_the_packaged_model_is_explained(ask: Ask) -> None:
     (record,) = records(ask("explain", "wiki-en", "--rows", "3", "--json"))
-    assert len(record["beliefs"]["frames_given_words"]) == 3
+    assert len(record["words"]["frames_given_words"]) == 3
     assert record["transitions"]["lift"]
 
 

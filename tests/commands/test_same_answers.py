@@ -16,6 +16,7 @@ from ssdvae.commands.generate import generate
 from ssdvae.commands.infer import infer
 from ssdvae.commands.next_events import next_events
 from ssdvae.commands.score import score
+from ssdvae.data.options import ReadOptions
 from ssdvae.io.records import to_json
 from ssdvae.options import Options, flag
 from tests.alike import assert_alike
@@ -100,7 +101,7 @@ def test_the_same_options_with_the_same_defaults(name: str, served: Served) -> N
     signature = inspect.signature(function).parameters
     kind: type[Options]
     for kind in function.options:
-        for option in kind.names():
+        for option in () if kind is ReadOptions else kind.names():  # which are of files
             assert properties[option]["default"] == signature[option].default == kind.fields()[option].default
 
 

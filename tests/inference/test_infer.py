@@ -61,19 +61,19 @@ def test_a_stream_gives_what_one_by_one_gives(batch: int) -> None:
 def test_what_is_inferred_is_what_the_model_believes() -> None:
     model = toy_ssdvae()
     split = toy_documents([4, 2, 3])
-    beliefs = model.posterior(collate(split, np.arange(3)))
-    assert beliefs.attention is not None
+    posterior = model.posterior(collate(split, np.arange(3)))
+    assert posterior.attention is not None
     for row, document in enumerate(
         infer_documents(model, named_documents(split, model), top=2, attention=True)
     ):
         for m, event in enumerate(document.events):
-            q = beliefs.log_q[row, m].exp().tolist()
+            q = posterior.log_q[row, m].exp().tolist()
             ordered = sorted(range(len(q)), key=lambda f: -q[f])
             assert [frame.name for frame in event.frames] == [model.frames.name(f) for f in ordered[:2]]
             chances = [frame.probability for frame in event.frames]
             assert chances == pytest.approx([q[f] for f in ordered[:2]])
             assert event.attention == pytest.approx(
-                beliefs.attention.weights[row, m, : 4 * len(document.events)].tolist()
+                posterior.attention.weights[row, m, : 4 * len(document.events)].tolist()
             )
             assert sum(event.attention or ()) == pytest.approx(1)
             assert event.observed is None

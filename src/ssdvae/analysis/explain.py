@@ -32,7 +32,7 @@ class Explanation:
     ``before`` and ``comparison`` are set if the options ask for them.
     """
 
-    beliefs: WordPosteriors
+    words: WordPosteriors
     clusters: Clusters | None
     attention: AttentionSummary | None
     transitions: Transitions
@@ -47,7 +47,7 @@ class Explanation:
         if self.before is not None or self.comparison is not None:
             return self._answers(options)
         words, frames = self._names(options)
-        record: dict[str, Any] = {"beliefs": self._beliefs(words, frames, options.top)}
+        record: dict[str, Any] = {"words": self._words(words, frames, options.top)}
         if self.clusters is not None:
             record["clusters"] = {
                 "purity": self.clusters.purity(),
@@ -80,13 +80,13 @@ class Explanation:
 
     def _names(self, options: ExplainOptions) -> tuple[Sequence[str], Sequence[str]]:
         """Return the words and frames to show."""
-        vocabulary, counts = self.beliefs.vocabulary, self.beliefs.word_counts.copy()
+        vocabulary, counts = self.words.vocabulary, self.words.word_counts.copy()
         counts[[vocabulary.unknown, vocabulary.missing]] = 0  # which say nothing
         words = _named(options.words, counts, vocabulary, options)
-        return words, _named(options.frames, self.beliefs.frame_counts, self.beliefs.frames, options)
+        return words, _named(options.frames, self.words.frame_counts, self.words.frames, options)
 
-    def _beliefs(self, words: Sequence[str], frames: Sequence[str], top: int) -> dict[str, Any]:
-        found = self.beliefs
+    def _words(self, words: Sequence[str], frames: Sequence[str], top: int) -> dict[str, Any]:
+        found = self.words
         return {
             "frames_given_words": {
                 word: {"times": found.times_of_word(word), "frames": found.frames_of(word, top)}

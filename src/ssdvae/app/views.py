@@ -341,7 +341,7 @@ def suggestions(
 
 def _frame(found: Explanation, name: str, href: Callable[[str], str]) -> Iterator[Any]:
     """Yield a frame with its neighbours and its words."""
-    near, times = Neighbours.of(found.transitions, name, NEIGHBOURS), found.beliefs.times_of_frame(name)
+    near, times = Neighbours.of(found.transitions, name, NEIGHBOURS), found.words.times_of_frame(name)
     yield Heading(name, 2)
     yield f"Events with it in these documents: about {times:,.0f}."
     yield Heading("What comes before and after", 2)
@@ -358,7 +358,7 @@ def _frame(found: Explanation, name: str, href: Callable[[str], str]) -> Iterato
         yield absent("Nothing comes before or after it in these documents.")
     if times:
         yield Heading("Its words", 2)
-        yield chips(found.beliefs.words_of(name, WORDS), href)
+        yield chips(found.words.words_of(name, WORDS), href)
 
 
 def _word(found: Explanation, word: str, href: Callable[[str], str]) -> Iterator[Any]:
@@ -366,10 +366,10 @@ def _word(found: Explanation, word: str, href: Callable[[str], str]) -> Iterator
     if alike := [name for name in found.transitions.frames.names if word.lower() in name.lower()]:
         yield Heading("Frames", 2)
         yield chips([(name, None) for name in alike], href)
-    if word in found.beliefs.vocabulary and (times := found.beliefs.times_of_word(word)):
+    if word in found.words.vocabulary and (times := found.words.times_of_word(word)):
         yield Heading(f"Frames of “{word}”", 2)
         yield f"Events with it as their head in these documents: {times:,}."
-        yield chips(found.beliefs.frames_of(word, NEIGHBOURS), href)
+        yield chips(found.words.frames_of(word, NEIGHBOURS), href)
 
 
 def reference(openapi: Mapping[str, Any]) -> Iterator[Any]:

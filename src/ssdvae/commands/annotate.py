@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import AnyPath, Command, jsonl_path_or_shards
 from ssdvae.commands.extract import log_counts
-from ssdvae.data.options import AnnotateOptions
-from ssdvae.options import with_options
+from ssdvae.data.options import AnnotateOptions, ReadOptions
+from ssdvae.options import split_options, with_options
 
 if TYPE_CHECKING:
     from ssdvae.extraction.annotate import AnnotationCounts
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("ssdvae")
 
 
-@with_options(AnnotateOptions)
+@with_options(ReadOptions, AnnotateOptions)
 def annotate(
     source: AnyPath,
     out: AnyPath,
@@ -27,8 +27,6 @@ def annotate(
     save: AnyPath | None = None,
     candidates: AnyPath | None = None,
     running_text: AnyPath | None = None,
-    format: str | None = None,
-    skip_bad: bool = False,
     progress: bool | Progress = True,
     **options: Any,
 ) -> AnnotationCounts:
@@ -46,8 +44,6 @@ def annotate(
         save: folder for the trained classifier
         candidates: lexicon of further frames, when training on events
         running_text: events of whole texts with frames, when training on events that were chosen as examples
-        format: jsonl, csv, parquet, official or xes; by default as named
-        skip_bad: count and report malformed input instead of stopping
     """
     from ssdvae.data.readers import Skipped
     from ssdvae.extraction import annotate as extraction
@@ -55,7 +51,8 @@ def annotate(
     from ssdvae.io.progress import resolve
 
     # Check everything before training, which takes a while.
-    path, chosen = jsonl_path_or_shards(out), AnnotateOptions(**options)
+    read, own = split_options(options, ReadOptions)
+    path, reading, chosen = jsonl_path_or_shards(out), ReadOptions(**read), AnnotateOptions(**own)
     check_exists(source)
     files = {"save": save, "candidates": candidates, "running_text": running_text}
     annotator = extraction.load_annotator(
@@ -66,8 +63,8 @@ def annotate(
         path,
         annotator,
         chosen,
-        format=format,
-        skip_bad=Skipped() if skip_bad else None,
+        format=reading.format,
+        skip_bad=Skipped() if reading.skip_bad else None,
         progress=resolve(progress),
     )
     log_counts(done.documents, done.events, done.resumed, out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ssdvae.commands import Command
-from ssdvae.commands.console import show
+from ssdvae.commands.console import show, table_of
 from ssdvae.options import with_options
 from ssdvae.training.options import BenchmarkOptions
 
@@ -22,52 +22,37 @@ def benchmark(**options: Any) -> dict[str, Any]:
 
 
 def show_benchmark(result: dict[str, Any]) -> None:
-    """Print the times of one model, or of documents of several lengths."""
+    """Print the times of one model, or of documents of several lengths relative to the first."""
+    peak = ("peak memory", "{peak_memory_mb:,.0f} MB")
     if "events" in result:
-        _print_lengths(result)
-    else:
-        _print_times(result)
-
-
-def _print_times(result: dict[str, Any]) -> None:
-    head = ["", "seconds", "documents/s", "GFLOP", "GFLOP/s", "efficiency", "peak memory"]
-    rows = [
-        [
-            name,
-            f"{timed['seconds']:.3f}",
-            f"{timed['documents_per_second']:.0f}",
-            f"{timed['gflop']:.1f}",
-            f"{timed['gflop'] / timed['seconds']:.1f}",
-            f"{timed['efficiency']:.0%}",
-            f"{timed['peak_memory_mb']:,.0f} MB",
-        ]
-        for name in ("train", "evaluate")
-        for timed in [result[name]]
-    ]
+        table = table_of(
+            f"{result['model']}: training steps, with as many events in each batch",
+            [{"events": events, **one["train"]} for events, one in result["events"].items()],
+            ("events", "{events}"),
+            ("seconds", "{seconds:.3f}"),
+            ("events/s", "{events_per_second:,.0f}"),
+            ("GFLOP/s of matrix products", "{gemm_gflops:.1f}"),
+            ("relative speed", "{relative_speed:.0%}"),
+            peak,
+            ("relative", "{relative_memory:.2f}"),
+        )
+        show([table])
+        return
     rate = f"matrix products alone {result['gemm_gflops']:.1f} GFLOP/s, {result['threads']} threads"
-    show([(f"{result['model']}: {rate}", head, rows)])
+    table = table_of(
+        f"{result['model']}: {rate}",
+        [{"name": name, **result[name]} for name in ("train", "evaluate")],
+        ("", "{name}"),
+        ("seconds", "{seconds:.3f}"),
+        ("documents/s", "{documents_per_second:.0f}"),
+        ("GFLOP", "{gflop:.1f}"),
+        ("GFLOP/s", lambda timed: f"{timed['gflop'] / timed['seconds']:.1f}"),
+        ("efficiency", "{efficiency:.0%}"),
+        peak,
+    )
+    show([table])
     if answers := result["answers"]:
         show([("Documents per second by command", list(answers), [[f"{s:.0f}" for s in answers.values()]])])
-
-
-def _print_lengths(result: dict[str, Any]) -> None:
-    """Print training steps on documents of several lengths, relative to the first."""
-    head = ["events", "seconds", "events/s", "GFLOP/s of matrix products"]
-    head += ["relative speed", "peak memory", "relative"]
-    rows = [
-        [
-            events,
-            f"{timed['seconds']:.3f}",
-            f"{timed['events_per_second']:,.0f}",
-            f"{timed['gemm_gflops']:.1f}",
-            f"{timed['relative_speed']:.0%}",
-            f"{timed['peak_memory_mb']:,.0f} MB",
-            f"{timed['relative_memory']:.2f}",
-        ]
-        for events, one in result["events"].items()
-        for timed in [one["train"]]
-    ]
-    show([(f"{result['model']}: training steps, with as many events in each batch", head, rows)])
 
 
 COMMAND = Command(

@@ -11,6 +11,7 @@ from typing import IO, Any
 from ssdvae.commands import AnyPath
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
+from ssdvae.data.options import ReadOptions
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.readers.text import read_typed
 from ssdvae.data.stream import document_files, parse_documents
@@ -19,7 +20,7 @@ from ssdvae.inference.oov import OovStats, warn_if_oov
 from ssdvae.inference.surprisal import save_quantiles
 from ssdvae.io.errors import Malformed, UserError, shorten
 from ssdvae.io.files import check_exists, stop_at_first_error
-from ssdvae.io.progress import Progress, resolve
+from ssdvae.io.progress import SILENT, Progress, resolve, track
 from ssdvae.io.run import Run
 from ssdvae.models.base import LanguageModel, Model
 from ssdvae.models.hub import DEFAULT, FILES, SCRIPTS, default_model, packaged
@@ -131,13 +132,21 @@ def as_events(given: AnyEvent | Sequence[AnyEvent], model: Model, *, warn: bool 
 
 
 def as_documents(
-    given: Documents, format: str | None, skipped: Skipped | None, model: Model, hole: str | None = None
+    given: Documents,
+    read: ReadOptions,
+    model: Model,
+    progress: bool | Progress,
+    label: str,
+    hole: str | None = None,
 ) -> Iterator[Document]:
     """Yield documents; ``null`` among their events is an error, or ``hole`` stands for it.
 
-    Warns if most of their words are out of the vocabulary.
+    Warns if most of their words are out of the vocabulary, and logs what was skipped.
     """
-    return warn_if_oov(model, _read(given, format, skipped, model, hole))
+    skipped = Skipped() if read.skip_bad else None
+    shown = resolve(progress) if isinstance(given, str | Path) else SILENT
+    documents = warn_if_oov(model, _read(given, read.format, skipped, model, hole))
+    return _log_skipped(track(shown, documents, label), skipped)
 
 
 def _read(
@@ -166,7 +175,7 @@ def _converted(given: Iterable[Any], slots: Slots, holes: bool) -> Iterator[Docu
             raise UserError(f"document {number}: {error}") from error
 
 
-def log_skipped(documents: Iterable[Document], skipped: Skipped | None) -> Iterator[Document]:
+def _log_skipped(documents: Iterable[Document], skipped: Skipped | None) -> Iterator[Document]:
     """Yield the same documents, and log what was skipped after the last one."""
     yield from documents
     if skipped is not None:

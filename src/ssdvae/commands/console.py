@@ -6,8 +6,9 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -28,6 +29,24 @@ NUMBER = re.compile(r"[\d–.,%±\s()-]*( MB)?")
 def say(message: str) -> None:
     """One line (or more) for the person at the terminal."""
     console().print(message, markup=False, soft_wrap=True)
+
+
+Column = tuple[str, str | Callable[[Any], str]]
+"""A head, and the text of a cell: a function of the record, or a format of its fields.
+
+Fields of a mapping are ``{count:.1f}``, those of an object ``{0.count:.1f}``."""
+
+
+def table_of(title: str, records: Iterable[Any], *columns: Column) -> TableText:
+    """Return a table with a row for each record."""
+
+    def cell(record: Any, form: str | Callable[[Any], str]) -> str:
+        if isinstance(form, str):
+            return form.format_map(record) if isinstance(record, Mapping) else form.format(record)
+        return form(record)
+
+    rows = [[cell(record, form) for _, form in columns] for record in records]
+    return title, [head for head, _ in columns], rows
 
 
 class _Lines(logging.Handler):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssdvae.commands import AnyPath, Command
-from ssdvae.commands.console import say, show
+from ssdvae.commands.console import say, show, table_of
 from ssdvae.io.errors import UserError
 
 if TYPE_CHECKING:
@@ -49,8 +49,13 @@ def main(action: str, names: list[str] = [], *, out: Path = Path("sets")) -> Non
         out: folder for them
     """
     if action == "list":
-        rows = [[found.name, found.about, found.use, found.source] for found in public_sets()]
-        show([("Public sets", ["name", "content", "read by", "from"], rows)])
+        columns = (
+            ("name", "{0.name}"),
+            ("content", "{0.about}"),
+            ("read by", "{0.use}"),
+            ("from", "{0.source}"),
+        )
+        show([table_of("Public sets", public_sets(), *columns)])
     elif action == "get":
         for got in get_data(names, out):
             say(f"{'downloaded' if got.fetched else 'already there:'} {got.path}")

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands.console import TableText
-from ssdvae.commands.questions import question
+from ssdvae.commands.questions import Answers, question
+from ssdvae.data.options import ReadOptions
 from ssdvae.inference.options import EmbedOptions
 from ssdvae.options import with_options
 
@@ -14,19 +15,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ssdvae.commands.answers import Answers
     from ssdvae.commands.coerce import AnyModel, Documents
     from ssdvae.inference.embedding import EmbeddedDocument
     from ssdvae.io.progress import Progress
 
 
-@with_options(EmbedOptions)
+@with_options(ReadOptions, EmbedOptions)
 def embed(
     run: AnyModel,
     documents: Documents,
     *,
-    format: str | None = None,
-    skip_bad: bool = False,
     progress: bool | Progress = True,
     **options: Any,
 ) -> Answers[EmbeddedDocument]:
@@ -36,12 +34,9 @@ def embed(
 
     ``encode`` returns the vectors of single events, or of documents, in one array.
     """
-    from ssdvae.commands.answers import Answers
     from ssdvae.inference import embedding
 
-    asked = EmbedOptions(**options).values()
-    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress}
-    return Answers(run, documents, embedding.embed, asked, "embedding", **how)
+    return Answers(run, documents, "embedding", embedding.embed, EmbedOptions, options, progress)
 
 
 @with_options(EmbedOptions)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.analysis.options import ExplainOptions
 from ssdvae.commands import AnyPath, Command
-from ssdvae.commands.console import TableText, say, show
+from ssdvae.commands.console import Column, TableText, say, show, table_of
+from ssdvae.commands.questions import write_answers
 from ssdvae.data.options import Split
 from ssdvae.io.errors import UserError
 from ssdvae.io.records import to_json
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from ssdvae.analysis.transitions import Transitions
     from ssdvae.commands.coerce import AnyModel
     from ssdvae.data.corpus import Corpus
+    from ssdvae.evaluation.task import Figure
     from ssdvae.inference.forecast import Forecast
     from ssdvae.inference.posterior import InferredDocument
     from ssdvae.inference.surprisal import ScoredDocument
@@ -41,7 +45,7 @@ def explain(
 ) -> Explanation:
     """Explain what a model learned from one split of a corpus: words, frames and which frames follow which.
 
-    >>> ssdvae.explain("runs/first").beliefs.frames_of("arrested")
+    >>> ssdvae.explain("runs/first").words.frames_of("arrested")
     >>> ssdvae.explain("runs/first", before="Arrest").before.strongest()
     >>> ssdvae.explain("runs/first", compare="groups.csv").comparison.found()
 
@@ -161,8 +165,12 @@ def draw(
 
 def tables(record: Mapping[str, Any]) -> Iterator[TableText]:
     """Yield the tables of ``Explanation.to_record``."""
-    if "beliefs" in record:
-        yield from _word_tables(record["beliefs"])
+    if "words" in record:
+        found = record["words"]
+        title = "What a word means: p(frame | word), averaged over its events"
+        yield _top_table(title, "word", found["frames_given_words"], "frames")
+        title = "How a frame is expressed: p(word | frame)"
+        yield _top_table(title, "frame", found["words_given_frames"], "words")
     if "before" in record:
         yield _before_table(record["before"])
     if "compare" in record:
@@ -172,37 +180,26 @@ def tables(record: Mapping[str, Any]) -> Iterator[TableText]:
     if "attention" in record:
         yield _attention_table(record["attention"])
     for order, links in record.get("transitions", {}).items():
-        rows = [
-            [
-                link["first"],
-                link["second"],
-                f"{link['count']:.1f}",
-                f"{link['probability']:.0%}",
-                f"{link['lift']:.1f}",
-            ]
-            for link in links
-        ]
-        head = ["frame", "next frame", "times", "probability", "lift"]
-        yield f"Which frame follows which, by {order}", head, rows
+        yield table_of(
+            f"Which frame follows which, by {order}",
+            links,
+            ("frame", "{first}"),
+            ("next frame", "{second}"),
+            ("times", "{count:.1f}"),
+            ("probability", "{probability:.0%}"),
+            ("lift", "{lift:.1f}"),
+        )
 
 
-def _word_tables(found: Mapping[str, Any]) -> Iterator[TableText]:
-    for title, key, part in (
-        ("What a word means: p(frame | word), averaged over its events", "word", "frames"),
-        ("How a frame is expressed: p(word | frame)", "frame", "words"),
-    ):
-        by_name = found[f"{part}_given_{key}s"]
-        width = max((len(one[part]) for one in by_name.values()), default=0)
-        rows = [
-            [
-                name,
-                f"{one['times']:,.0f}",
-                *(f"{best} {share:.0%}" for best, share in one[part]),
-                *[""] * (width - len(one[part])),
-            ]
-            for name, one in by_name.items()
-        ]
-        yield title, [key, "events", *map(str, range(1, width + 1))], rows
+def _top_table(title: str, key: str, by_name: Mapping[str, Any], part: str) -> TableText:
+    width = max((len(one[part]) for one in by_name.values()), default=0)
+
+    def cell(place: int, one: Mapping[str, Any]) -> str:
+        return "{} {:.0%}".format(*one[part][place]) if place < len(one[part]) else ""
+
+    ranks: list[Column] = [(str(place + 1), partial(cell, place)) for place in range(width)]
+    records = [{"name": name, **one} for name, one in by_name.items()]
+    return table_of(title, records, (key, "{name}"), ("events", "{times:,.0f}"), *ranks)
 
 
 def _cluster_tables(found: Mapping[str, Any]) -> Iterator[TableText]:
@@ -214,82 +211,80 @@ def _cluster_tables(found: Mapping[str, Any]) -> Iterator[TableText]:
         rows = [[name, *(best for best, _ in top)] for name, top in by_name.items()]
         yield title, [key, *map(str, range(1, width + 1))], rows
     if found["purity"] is not None:
-        yield "Purity of clusters", ["purity", "nmi"], [[f"{found['purity']:.3f}", f"{found['nmi']:.3f}"]]
+        yield table_of("Purity of clusters", [found], ("purity", "{purity:.3f}"), ("nmi", "{nmi:.3f}"))
 
 
 def _attention_table(found: Mapping[str, Any]) -> TableText:
-    slots = list(found["all frames"]["own"])
-    head = ["frame", "events", *(f"own {slot}" for slot in slots), "elsewhere", "heads", "entropy", "of"]
-    rows = [
-        [
-            frame,
-            f"{look['events']:,}",
-            *(f"{look['own'][slot]:.0%}" for slot in slots),
-            f"{1 - look['own_event']:.0%}",
-            f"{look['heads']:.0%}",
-            f"{look['entropy']:.2f}",
-            f"{look['most_entropy']:.2f}",
-        ]
-        for frame, look in found.items()
-    ]
-    return "Attention of each frame, and its entropy in nats", head, rows
+    def own(slot: str, look: Mapping[str, Any]) -> str:
+        return f"{look['own'][slot]:.0%}"
+
+    return table_of(
+        "Attention of each frame, and its entropy in nats",
+        [{**look, "frame": frame, "elsewhere": 1 - look["own_event"]} for frame, look in found.items()],
+        ("frame", "{frame}"),
+        ("events", "{events:,}"),
+        *((f"own {slot}", partial(own, slot)) for slot in found["all frames"]["own"]),
+        ("elsewhere", "{elsewhere:.0%}"),
+        ("heads", "{heads:.0%}"),
+        ("entropy", "{entropy:.2f}"),
+        ("of", "{most_entropy:.2f}"),
+    )
 
 
 def _before_table(found: Mapping[str, Any]) -> TableText:
+    def lift(distance: str, link: Mapping[str, Any]) -> str:
+        return f"{link['by_distance'][distance][1]:.1f}"
+
     links = found["preceded_by"]
-    distances = list(dict.fromkeys(name for link in links for name in link["by_distance"]))
-    head = ["frame", "times", "lift", "PMI", *(f"lift {name} before" for name in distances)]
-    rows = [
-        [
-            link["frame"],
-            f"{link['count']:.1f}",
-            f"{link['lift']:.1f}",
-            f"{link['pmi']:.2f}",
-            *(f"{link['by_distance'][name][1]:.1f}" for name in distances),
-        ]
-        for link in links
-    ]
-    return f"What comes before {found['frame']}, at any distance", head, rows
+    distances = dict.fromkeys(name for link in links for name in link["by_distance"])
+    return table_of(
+        f"What comes before {found['frame']}, at any distance",
+        links,
+        ("frame", "{frame}"),
+        ("times", "{count:.1f}"),
+        ("lift", "{lift:.1f}"),
+        ("PMI", "{pmi:.2f}"),
+        *((f"lift {name} before", partial(lift, name)) for name in distances),
+    )
 
 
 def _compare_table(found: Mapping[str, Any]) -> TableText:
     sizes = ", ".join(f"{name} ({count:,} documents)" for name, count in found["groups"].items())
-    title = (
+    return table_of(
         f"Differences between {sizes}: {found['found']:,} with p ≤ 0.05, corrected for all "
-        f"{found['tests']:,} tests by {found['permutations']:,} permutations"
+        f"{found['tests']:,} tests by {found['permutations']:,} permutations",
+        found["differences"],
+        ("group", "{group}"),
+        ("kind", "{kind}"),
+        ("more often", "{name}"),
+        ("times", "{count:,.0f}"),
+        ("rate", "{rate:.2%}"),
+        ("elsewhere", "{rate_elsewhere:.2%}"),
+        ("ratio", "{ratio:.1f}"),
+        ("z", "{z:.1f}"),
+        ("p", "{p:.3f}"),
     )
-    head = ["group", "kind", "more often", "times", "rate", "elsewhere", "ratio", "z", "p"]
-    rows = [
-        [
-            d["group"],
-            d["kind"],
-            d["name"],
-            f"{d['count']:,.0f}",
-            f"{d['rate']:.2%}",
-            f"{d['rate_elsewhere']:.2%}",
-            f"{d['ratio']:.1f}",
-            f"{d['z']:.1f}",
-            f"{d['p']:.3f}",
-        ]
-        for d in found["differences"]
-    ]
-    return title, head, rows
 
 
 def swap_table(found: Sequence[Swapped]) -> TableText:
     """Return the figures of the model as it is, and with each part swapped."""
     from ssdvae.evaluation.registry import find_figure
 
+    def text(figure: Figure, row: Swapped) -> str:
+        return figure.headline_text(row.figures[figure.name]) + figure.mark(row.figures)
+
     shown = [figure for name in found[0].figures if (figure := find_figure(name)) is not None]
-    rows = [
-        [
-            row.part or "none",
-            {"mean": "the mean", "other": "another document's"}.get(row.way or "", ""),
-            *(figure.headline_text(row.figures[figure.name]) + figure.mark(row.figures) for figure in shown),
-        ]
-        for row in found
-    ]
-    return "Figures when a part is swapped", ["part", "swapped for", *(figure.name for figure in shown)], rows
+    ways = {None: "", "mean": "the mean", "other": "another document's"}
+    return table_of(
+        "Figures when a part is swapped",
+        found,
+        ("part", lambda row: row.part or "none"),
+        ("swapped for", lambda row: ways[row.way]),
+        *((figure.name, partial(text, figure)) for figure in shown),
+    )
+
+
+_swap = swap
 
 
 @with_options(ExplainOptions)
@@ -314,10 +309,12 @@ def main(
         json: print one JSON object and nothing else
     """
     if swap is not None:
-        _print_swapped(run, swap, corpus, options.get("split", "valid"), json)
+        swapped = _swap(run, swap, corpus=corpus, split=options.get("split", "valid"))
+        if json:
+            print(to_json([asdict(row) for row in swapped]))
+        else:
+            show([swap_table(swapped)])
     elif transitions is not None:
-        from ssdvae.commands.answers import write_answers
-
         # Explained when the first answer is asked for: a wrong name of the file is refused before.
         found = (explain(name, corpus=corpus, **options).transitions for name in [run])
         write_answers(found, transitions)
@@ -328,16 +325,6 @@ def main(
             print(to_json(record))
         else:
             show(tables(record))
-
-
-def _print_swapped(run: str, parts: str, corpus: Path | None, split: Split, json: bool) -> None:
-    from dataclasses import asdict
-
-    found = swap(run, parts, corpus=corpus, split=split)
-    if json:
-        print(to_json([asdict(row) for row in found]))
-    else:
-        show([swap_table(found)])
 
 
 COMMAND = Command(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import AnyPath, Command, jsonl_path_or_shards, paths
-from ssdvae.commands.console import TableText, chance, show
-from ssdvae.commands.questions import split_options, warn_if_empty
-from ssdvae.data.options import ExtractOptions
-from ssdvae.io.errors import UserError
-from ssdvae.options import flag, with_options
+from ssdvae.commands.console import TableText, chance
+from ssdvae.commands.questions import give
+from ssdvae.data.options import ExtractOptions, StreamOptions
+from ssdvae.options import split_options, with_options
 
 log = logging.getLogger("ssdvae")
 
@@ -83,19 +82,21 @@ def _is_text(source: AnyPath) -> bool:
         return True
 
 
-def tables(document: Document) -> Iterator[TableText]:
-    """Yield the table that is printed: the events, and the frames where the text has some."""
+def tables(documents: Iterable[Document]) -> Iterator[TableText]:
+    """Yield the events of each document, with the frames where the text has some."""
     from ssdvae.data.events import SLOTS
 
-    labelled = any(event.frame for event in document.events)
-    rows = []
-    for number, event in enumerate(document.events, start=1):
-        row = [str(number), *(word or "" for word in event.values(len(SLOTS)))]
-        if labelled:
-            row += [event.frame or "", "" if event.probability is None else chance(event.probability)]
-        rows.append(row)
-    count = f"{len(rows)} event{'' if len(rows) == 1 else 's'}"
-    yield f"{document.id}: {count}", ["", *SLOTS, *(["frame", ""] if labelled else [])], rows
+    for document in documents:
+        rows = [
+            [str(number), *(word or "" for word in event.values(len(SLOTS)))]
+            for number, event in enumerate(document.events, start=1)
+        ]
+        head = ["", *SLOTS]
+        if any(event.frame for event in document.events):
+            head += ["frame", ""]
+            for row, event in zip(rows, document.events, strict=True):
+                row += [event.frame or "", "" if event.probability is None else chance(event.probability)]
+        yield f"{document.id}: {len(rows)} event{'' if len(rows) == 1 else 's'}", head, rows
 
 
 @with_options(ExtractOptions)
@@ -116,21 +117,14 @@ def main(
         json: print a line of JSON for each document
         format: text, csv, jsonl, parquet, wikiextractor, megawika, conllu or concrete; by default as named
     """
+    from ssdvae.data.events import document_to_record
+
     if out is not None:
         extract(sources, out, format=format, **options)
-        return
-    stream, own = split_options(options)
-    if stream:
-        raise UserError(f"{flag(next(iter(stream)))} goes with --out")
-    documents = warn_if_empty(find_events(sources, format=format, **own))
-    if json:
-        from ssdvae.data.events import document_to_record
-        from ssdvae.io.records import to_json
-
-        for document in documents:
-            print(to_json(document_to_record(document), ensure_ascii=False), flush=True)
     else:
-        show(table for document in documents for table in tables(document))
+        stream, own = split_options(options, StreamOptions)
+        found = find_events(sources, format=format, **own)
+        give(found, tables, json=json, stream=stream, record=document_to_record)
 
 
 def log_counts(documents: int, events: int, resumed: int, out: AnyPath) -> None:

@@ -6,24 +6,22 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands.console import TableText, chance
-from ssdvae.commands.questions import question
+from ssdvae.commands.questions import Answers, question
+from ssdvae.data.options import ReadOptions
 from ssdvae.inference.options import ForecastOptions
 from ssdvae.options import with_options
 
 if TYPE_CHECKING:
-    from ssdvae.commands.answers import Answers
     from ssdvae.commands.coerce import AnyModel, Documents
     from ssdvae.inference.infill import FilledDocument
     from ssdvae.io.progress import Progress
 
 
-@with_options(ForecastOptions)
+@with_options(ReadOptions, ForecastOptions)
 def fill(
     run: AnyModel,
     documents: Documents,
     *,
-    format: str | None = None,
-    skip_bad: bool = False,
     progress: bool | Progress = True,
     **options: Any,
 ) -> Answers[FilledDocument]:
@@ -33,12 +31,10 @@ def fill(
 
     ``None`` (``null`` in a file) stands for an event, and ``?`` for a word; typed, ``?`` alone is an event.
     """
-    from ssdvae.commands.answers import Answers
     from ssdvae.inference.infill import fill_documents
 
-    asked = ForecastOptions(**options).values()
-    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress, "holes": True}
-    return Answers(run, documents, fill_documents, asked, "filling", **how)
+    kind = ForecastOptions
+    return Answers(run, documents, "filling", fill_documents, kind, options, progress, holes=True)
 
 
 def tables(documents: Iterable[FilledDocument]) -> Iterator[TableText]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import Command
 from ssdvae.commands.console import TableText, say, show
+from ssdvae.commands.questions import check_events
 from ssdvae.inference.options import GenerateOptions
 from ssdvae.io.records import to_json
 from ssdvae.options import with_options
@@ -87,6 +88,7 @@ def main(
     """
     from ssdvae.commands.coerce import load
 
+    check_events(seed_events)
     names = [] if frames is None else [name.strip() for name in frames.split(",")]
     model = load(run)
     scripts = generate(model, seed_events, [None if name == "_" else name for name in names], **options)

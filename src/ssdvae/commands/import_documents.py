@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import AnyPath, Command, jsonl_path, paths
 from ssdvae.commands.console import say
-from ssdvae.data.options import ColumnOptions, PrepareOptions
-from ssdvae.options import with_options
+from ssdvae.data.options import ColumnOptions, PrepareOptions, ReadOptions
+from ssdvae.options import split_options, with_options
 
 if TYPE_CHECKING:
     from ssdvae.data.events import Document
@@ -30,14 +30,12 @@ class Imported:
     skipped: Skipped | None = None  # None if the first bad line would have stopped it
 
 
-@with_options(ColumnOptions)
+@with_options(ReadOptions, ColumnOptions)
 def import_documents(
     sources: AnyPath | Iterable[AnyPath],
     out: AnyPath,
     *,
-    format: str | None = None,
     slots: str = SLOTS,
-    skip_bad: bool = False,
     progress: bool | Progress = True,
     **options: Any,
 ) -> Imported:
@@ -52,20 +50,20 @@ def import_documents(
         sources: files of events in any known format
         out: file to write (.jsonl or .jsonl.gz)
         slots: names of the slots of an event, separated by commas; the first is the head
-        format: jsonl, csv, parquet, official or xes; by default as named
-        skip_bad: count and report malformed input instead of stopping
     """
     from ssdvae.data.readers import Skipped, find_columns, read_documents, write_jsonl
     from ssdvae.io.progress import resolve, track
 
     files = paths(sources)
-    columns = find_columns(ColumnOptions(**options), files[0], format) if files else None
+    read, own = split_options(options, ReadOptions)
+    reading, named = ReadOptions(**read), ColumnOptions(**own)
+    columns = find_columns(named, files[0], reading.format) if files else None
     names = PrepareOptions(slots=slots).slot_names if columns is None else columns.slots
-    done = Imported(jsonl_path(out), skipped=Skipped() if skip_bad else None)
+    done = Imported(jsonl_path(out), skipped=Skipped() if reading.skip_bad else None)
 
     def documents() -> Iterator[Document]:
         for path in files:
-            for document in read_documents(path, format, done.skipped, names, columns, strict=True):
+            for document in read_documents(path, reading.format, done.skipped, names, columns, strict=True):
                 done.one_event += len(document.events) == 1
                 yield document
 

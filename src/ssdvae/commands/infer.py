@@ -6,24 +6,22 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands.console import TableText, say
-from ssdvae.commands.questions import question
+from ssdvae.commands.questions import Answers, question
+from ssdvae.data.options import ReadOptions
 from ssdvae.inference.options import InferOptions
 from ssdvae.options import with_options
 
 if TYPE_CHECKING:
-    from ssdvae.commands.answers import Answers
     from ssdvae.commands.coerce import AnyModel, Documents
     from ssdvae.inference.posterior import InferredDocument
     from ssdvae.io.progress import Progress
 
 
-@with_options(InferOptions)
+@with_options(ReadOptions, InferOptions)
 def infer(
     run: AnyModel,
     documents: Documents,
     *,
-    format: str | None = None,
-    skip_bad: bool = False,
     progress: bool | Progress = True,
     **options: Any,
 ) -> Answers[InferredDocument]:
@@ -37,12 +35,9 @@ def infer(
     ``"met she him at"``, with - for an empty slot. An open file is read as typed events, one on each
     line and a blank line after each document. ``format`` and ``skip_bad`` are for files, as in `prepare`.
     """
-    from ssdvae.commands.answers import Answers
     from ssdvae.inference.posterior import infer_documents
 
-    asked = InferOptions(**options).values()
-    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress}
-    return Answers(run, documents, infer_documents, asked, "inferring", **how)
+    return Answers(run, documents, "inferring", infer_documents, InferOptions, options, progress)
 
 
 def tables(documents: Iterable[InferredDocument]) -> Iterator[TableText]:

@@ -9,28 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import Command
 from ssdvae.commands.console import TableText, chance
-from ssdvae.commands.questions import give, split_options
-from ssdvae.data.options import StreamOptions
+from ssdvae.commands.questions import Answers, check_events, give
+from ssdvae.data.options import ReadOptions, StreamOptions
 from ssdvae.inference.options import ForecastOptions
 from ssdvae.io.errors import UserError
-from ssdvae.options import with_options
+from ssdvae.options import split_options, with_options
 
 if TYPE_CHECKING:
-    from ssdvae.commands.answers import Answers
     from ssdvae.commands.coerce import AnyModel, Documents
     from ssdvae.inference.forecast import Forecast
     from ssdvae.inference.output import Candidate
     from ssdvae.io.progress import Progress
 
 
-@with_options(ForecastOptions)
+@with_options(ReadOptions, ForecastOptions)
 def next_events(
     run: AnyModel,
     documents: Documents,
     *,
     given: Mapping[str, str] | None = None,
-    format: str | None = None,
-    skip_bad: bool = False,
     progress: bool | Progress = True,
     **options: Any,
 ) -> Answers[Forecast]:
@@ -42,12 +39,10 @@ def next_events(
     Documents are given as to `infer`. ``given`` has what is known of the next event: its ``frame``, or words
     by the names of their slots.
     """
-    from ssdvae.commands.answers import Answers
     from ssdvae.inference.forecast import next_events as forecast
 
-    asked = {"given": given, **ForecastOptions(**options).values()}
-    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress}
-    return Answers(run, documents, forecast, asked, "looking ahead", **how)
+    kind = ForecastOptions
+    return Answers(run, documents, "looking ahead", forecast, kind, options, progress, given=given)
 
 
 def tables(answers: Iterable[Forecast]) -> Iterator[TableText]:
@@ -79,7 +74,7 @@ def _cells(candidate: Candidate) -> tuple[str, str]:
     return candidate.name, chance(candidate.probability)
 
 
-@with_options(ForecastOptions, StreamOptions)
+@with_options(ReadOptions, ForecastOptions, StreamOptions)
 def main(
     events: list[str] = [],  # noqa: B006  # read only
     *,
@@ -87,8 +82,6 @@ def main(
     given: list[str] | None = None,
     out: Path | None = None,
     json: bool = False,
-    format: str | None = None,
-    skip_bad: bool = False,
     **options: Any,
 ) -> None:
     """Predict the next event: its frame, its head, the most likely events.
@@ -99,16 +92,17 @@ def main(
         given: NAME=VALUE, what is known of the next event: its frame (frame=Arrest), or words (subj=police)
         out: file to write, .jsonl, .jsonl.gz, .csv or .parquet; or a folder for shards (no ending)
         json: print a line of JSON for each document
-        format: jsonl, csv, parquet, official or xes; by default as named
-        skip_bad: count and report malformed input instead of stopping
     """
     if wrong := [text for text in given or [] if "=" not in text]:
         raise UserError(f"--given: found {wrong[0]!r}, expected NAME=VALUE, such as frame=Arrest")
     known = None if given is None else dict(text.split("=", 1) for text in given)
-    one_file = len(events) == 1 and Path(events[0]).exists()
-    documents: Any = events[0] if one_file else [{"id": "events", "events": events}]
-    stream, own = split_options(options)
-    answers = next_events(run, documents, given=known, format=format, skip_bad=skip_bad, **own)
+    documents: Any = [{"id": "events", "events": events}]
+    if len(events) == 1 and Path(events[0]).exists():
+        documents = events[0]
+    else:
+        check_events(events)
+    stream, own = split_options(options, StreamOptions)
+    answers = next_events(run, documents, given=known, **own)
     give(answers, tables, out=out, json=json, stream=stream)
 
 

@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import AnyPath, Command
 from ssdvae.commands.console import say
-from ssdvae.data.options import SPLITS, EngineOptions, PrepareOptions, Split
+from ssdvae.data.options import SPLITS, EngineOptions, PrepareOptions, ReadOptions, Split
 from ssdvae.io.errors import UserError
-from ssdvae.options import with_options
+from ssdvae.options import split_options, with_options
 
 if TYPE_CHECKING:
     from ssdvae.data.corpus import Corpus
     from ssdvae.io.progress import Progress
 
 
-@with_options(PrepareOptions, EngineOptions)
+@with_options(ReadOptions, PrepareOptions, EngineOptions)
 def prepare(
     sources: AnyPath | Mapping[str, Any] | Any,
     out: AnyPath,
     *,
     preset: str | None = None,
-    format: str | None = None,
-    skip_bad: bool = False,
     progress: bool | Progress = True,
     **options: Any,
 ) -> Corpus:
@@ -35,10 +33,9 @@ def prepare(
     A folder of shards may stand for a file, and so may a `datasets.Dataset`, of which a row is a document; a
     `datasets.DatasetDict` has one for each split.
 
-    ``preset`` is a named size (tiny, small, paper) that gives defaults to the other options. ``format`` is
-    jsonl, csv, parquet, official or xes; by default the name of each file tells. If ``skip_bad``, malformed
-    lines are counted instead of raising an error. Several processes share the work on JSON lines and shards:
-    in a script, call it under ``if __name__ == "__main__"``, or with ``jobs=1``.
+    ``preset`` is a named size (tiny, small, paper) that gives defaults to the other options. Several
+    processes share the work on JSON lines and shards: in a script, call it under
+    ``if __name__ == "__main__"``, or with ``jobs=1``.
     """
     from ssdvae.commands.to_dataset import dataset_files, is_dataset
     from ssdvae.data import prepare as preparing
@@ -46,10 +43,9 @@ def prepare(
 
     if is_dataset(sources):
         with dataset_files(sources) as files:  # which are read several times
-            how: dict[str, Any] = {"preset": preset, "skip_bad": skip_bad, "progress": progress}
-            return prepare(files, out, format="jsonl", **how, **options)
-    engine = EngineOptions.of(options)
-    own = {name: value for name, value in options.items() if name not in EngineOptions.names()}
+            return prepare(files, out, preset=preset, progress=progress, **{**options, "format": "jsonl"})
+    engine, own = split_options(options, EngineOptions)
+    read, own = split_options(own, ReadOptions)
     paths: Any = (
         {split: Path(path) for split, path in sources.items()}
         if isinstance(sources, Mapping)
@@ -59,14 +55,13 @@ def prepare(
         paths,
         Path(out),
         PrepareOptions.sized(preset, **own),
-        format=format,
-        skip_bad=skip_bad,
-        engine=engine,
+        **ReadOptions(**read).values(),
+        engine=EngineOptions(**engine),
         progress=resolve(progress),
     )
 
 
-@with_options(PrepareOptions, EngineOptions)
+@with_options(ReadOptions, PrepareOptions, EngineOptions)
 def main(
     source: Path | None = None,
     *,
@@ -75,8 +70,6 @@ def main(
     test: Path | None = None,
     out: Path,
     preset: str | None = None,
-    format: str | None = None,
-    skip_bad: bool = False,
     **options: Any,
 ) -> Corpus:
     """Make a corpus folder from documents.
@@ -88,14 +81,12 @@ def main(
         test: the file of the test split
         out: corpus folder to write
         preset: named size that gives defaults to the options below: tiny, small or paper
-        format: jsonl, csv, parquet, official or xes; by default as named
-        skip_bad: count and report malformed input instead of stopping
     """
     files: dict[Split, Path | None] = {"train": train, "valid": valid, "test": test}
     given = {split: path for split, path in files.items() if path is not None}
     if (source is None) == (not given):
         raise UserError("name one file to be split, or --train and --test (and perhaps --valid)")
-    return prepare(source or given, out, preset=preset, format=format, skip_bad=skip_bad, **options)
+    return prepare(source or given, out, preset=preset, **options)
 
 
 def show(corpus: Corpus) -> None:

@@ -7,25 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from ssdvae.commands.console import TableText, chance
-from ssdvae.commands.questions import question
+from ssdvae.commands.console import Column, TableText, chance, table_of
+from ssdvae.commands.questions import Answers, question
+from ssdvae.data.options import ReadOptions
 from ssdvae.inference.options import AnomalyOptions, SurprisalOptions
-from ssdvae.options import with_options
+from ssdvae.options import split_options, with_options
 
 if TYPE_CHECKING:
-    from ssdvae.commands.answers import Answers
     from ssdvae.commands.coerce import AnyModel, Documents
     from ssdvae.inference.surprisal import Anomaly, ScoredDocument
     from ssdvae.io.progress import Progress
 
 
-@with_options(SurprisalOptions)
+@with_options(ReadOptions, SurprisalOptions)
 def score(
     run: AnyModel,
     documents: Documents,
     *,
-    format: str | None = None,
-    skip_bad: bool = False,
     progress: bool | Progress = True,
     **options: Any,
 ) -> Answers[ScoredDocument]:
@@ -36,25 +34,20 @@ def score(
 
     Percentiles are among the validation split. Its quantiles are stored with the run on first use.
     """
-    from ssdvae.commands.answers import Answers
     from ssdvae.commands.coerce import model_with_quantiles
     from ssdvae.inference.surprisal import score_documents
 
-    chosen = SurprisalOptions(**options)
-    model = model_with_quantiles(run, progress)
+    kind, model = SurprisalOptions, model_with_quantiles(run, progress)
     # Other processes get the quantiles too: it may be that they could not be stored with the run.
-    asked = {"top": chosen.frames, "batch": chosen.batch, "quantiles": model.quantiles}
-    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress, "model": model}
-    return Answers(run, documents, score_documents, asked, "scoring", **how)
+    further: Any = {"model": model, "quantiles": model.quantiles}
+    return Answers(run, documents, "scoring", score_documents, kind, options, progress, **further)
 
 
-@with_options(AnomalyOptions)
+@with_options(ReadOptions, AnomalyOptions)
 def anomalies(
     run: AnyModel,
     documents: Documents,
     *,
-    format: str | None = None,
-    skip_bad: bool = False,
     progress: bool | Progress = True,
     **options: Any,
 ) -> list[Anomaly]:
@@ -64,13 +57,10 @@ def anomalies(
     """
     from ssdvae.inference.surprisal import find_anomalies
 
-    chosen = AnomalyOptions(**options)
-    how: Any = {"format": format, "skip_bad": skip_bad, "progress": progress}
-    scored = score(run, documents, batch=chosen.batch, **how)
+    read, own = split_options(options, ReadOptions)
+    chosen = AnomalyOptions(**own)
+    scored = score(run, documents, batch=chosen.batch, progress=progress, **read)
     return find_anomalies(scored.model, scored, chosen)
-
-
-KINDS = {"exact": "exact", "bound": "differences of bounds", "estimate": "estimates"}
 
 
 def tables(answers: Iterable[ScoredDocument | Anomaly]) -> Iterator[TableText]:
@@ -87,36 +77,31 @@ def tables(answers: Iterable[ScoredDocument | Anomaly]) -> Iterator[TableText]:
 
 def table(document: ScoredDocument) -> TableText:
     """Return the nats of each event and slot, and the percentiles of the events."""
-    ranked = any(event.percentile is not None for event in document.events)
-    framed = any(event.frames for event in document.events)
-    head = ["event", "nats", *(["percentile"] if ranked else []), *document.slots]
-    rows = [
-        [
-            str(event.event),
-            f"{event.nats:.1f}",
-            *([f"{event.percentile or 0:.0f}"] if ranked else []),
-            *(f"{nats:.1f}" for nats in event.slots),
-            *([event.frames[0].name, chance(event.frames[0].probability)] if framed else []),
-        ]
-        for event in document.events
-    ]
-    percentile = "" if document.percentile is None else f", percentile {document.percentile:.0f}"
-    title = f"{document.id}: {document.nats:.1f} nats ({KINDS[document.kind]}){percentile}"
-    return title, [*head, *(["frame", ""] if framed else [])], rows
+    columns: list[Column] = [("event", "{0.event}"), ("nats", "{0.nats:.1f}")]
+    title = f"{document.id}: {document.nats:.1f} nats ({document.kind})"
+    if document.percentile is not None:
+        columns.append(("percentile", "{0.percentile:.0f}"))
+        title += f", percentile {document.percentile:.0f}"
+    columns += [(slot, f"{{0.slots[{place}]:.1f}}") for place, slot in enumerate(document.slots)]
+    if any(event.frames for event in document.events):
+        columns.append(("frame", "{0.frames[0].name}"))
+        columns.append(("", lambda event: chance(event.frames[0].probability)))
+    return table_of(title, document.events, *columns)
 
 
 def anomaly_table(found: Sequence[Anomaly]) -> TableText:
-    rows = [
-        [
-            str(one.scored.event),
-            f"{one.id} #{one.place + 1}",
-            f"{one.scored.nats:.1f}",
-            "–" if one.scored.percentile is None else f"{one.scored.percentile:.1f}",
-            "; ".join(f"{e.event} {chance(e.probability)}" for e in one.expected.events[:3]),
-        ]
-        for one in found
-    ]
-    return "the most surprising events", ["event", "where", "nats", "percentile", "expected"], rows
+    return table_of(
+        "the most surprising events",
+        found,
+        ("event", "{0.scored.event}"),
+        ("where", lambda one: f"{one.id} #{one.place + 1}"),
+        ("nats", "{0.scored.nats:.1f}"),
+        ("percentile", lambda one: "–" if one.scored.percentile is None else f"{one.scored.percentile:.1f}"),
+        (
+            "expected",
+            lambda one: "; ".join(f"{e.event} {chance(e.probability)}" for e in one.expected.events[:3]),
+        ),
+    )
 
 
 class ScoreOptions(SurprisalOptions):

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import Command
-from ssdvae.commands.console import TableText
-from ssdvae.commands.questions import give
+from ssdvae.commands.console import TableText, table_of
+from ssdvae.commands.questions import check_events, give
+from ssdvae.data.options import ReadOptions
 from ssdvae.inference.options import SimilarOptions
-from ssdvae.options import with_options
+from ssdvae.options import split_options, with_options
 
 if TYPE_CHECKING:
     from ssdvae.commands.coerce import AnyModel, Documents
@@ -19,14 +20,12 @@ if TYPE_CHECKING:
     from ssdvae.io.progress import Progress
 
 
-@with_options(SimilarOptions)
+@with_options(ReadOptions, SimilarOptions)
 def similar(
     run: AnyModel,
     events: AnyEvent | Sequence[AnyEvent],
     among: Documents,
     *,
-    format: str | None = None,
-    skip_bad: bool = False,
     progress: bool | Progress = True,
     **options: Any,
 ) -> list[SimilarEvent]:
@@ -34,28 +33,28 @@ def similar(
 
     >>> ssdvae.similar("runs/first", "arrested police suspect", among="events.jsonl")[0].event
     """
-    from ssdvae.commands.coerce import as_documents, as_events, as_model, log_skipped
-    from ssdvae.data.readers import Skipped
+    from ssdvae.commands.coerce import as_documents, as_events, as_model
     from ssdvae.inference import embedding
-    from ssdvae.io.progress import SILENT, resolve, track
 
-    chosen, model = SimilarOptions(**options), as_model(run)
-    skipped = Skipped() if skip_bad else None
-    bar = resolve(progress) if isinstance(among, str | Path) else SILENT
-    read = log_skipped(track(bar, as_documents(among, format, skipped, model), "reading"), skipped)
-    return embedding.similar(model, as_events(events, model), read, chosen.top, chosen.batch)
+    read, own = split_options(options, ReadOptions)
+    chosen, model = SimilarOptions(**own), as_model(run)
+    documents = as_documents(among, ReadOptions(**read), model, progress, "reading")
+    return embedding.similar(model, as_events(events, model), documents, chosen.top, chosen.batch)
 
 
 def tables(found: Iterable[SimilarEvent]) -> Iterator[TableText]:
     """Yield one table of all neighbours."""
-    rows = [
-        [str(one.asked), str(one.event), f"{one.similarity:.2f}", f"{one.id} #{one.place + 1}"]
-        for one in found
-    ]
-    yield "the nearest events", ["event", "is like", "cosine", "where"], rows
+    yield table_of(
+        "the nearest events",
+        found,
+        ("event", "{0.asked}"),
+        ("is like", "{0.event}"),
+        ("cosine", "{0.similarity:.2f}"),
+        ("where", lambda one: f"{one.id} #{one.place + 1}"),
+    )
 
 
-@with_options(SimilarOptions)
+@with_options(ReadOptions, SimilarOptions)
 def main(
     events: list[str],
     *,
@@ -63,8 +62,6 @@ def main(
     run: str | None = None,
     out: Path | None = None,
     json: bool = False,
-    format: str | None = None,
-    skip_bad: bool = False,
     **options: Any,
 ) -> None:
     """Find similar events: the nearest ones of a file.
@@ -75,11 +72,9 @@ def main(
         run: run folder, or the name of a model; by default the model in the package
         out: file to write, .jsonl, .jsonl.gz, .csv or .parquet
         json: print a line of JSON for each event that is found
-        format: jsonl, csv, parquet, official or xes; by default as named
-        skip_bad: count and report malformed input instead of stopping
     """
-    found = similar(run, events, among, format=format, skip_bad=skip_bad, **options)
-    give(found, tables, out=out, json=json, stream={})
+    check_events(events)
+    give(similar(run, events, among, **options), tables, out=out, json=json)
 
 
 COMMAND = Command(

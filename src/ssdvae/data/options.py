@@ -21,6 +21,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class ReadOptions(Options):
+    """How files of documents are read."""
+
+    group: ClassVar[str] = "input and output"
+
+    format: str | None = Field(None, description="jsonl, csv, parquet, official or xes; by default as named")
+    skip_bad: bool = Field(False, description="count and report malformed input instead of stopping")
+
+
 class ColumnOptions(Options):
     """The columns of a table or a log that make an event."""
 

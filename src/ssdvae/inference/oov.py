@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ssdvae.data.batches import Batch
@@ -29,10 +29,6 @@ class OovStats:
         for document in documents:
             stats.add(model, document.events)
         return stats
-
-    @classmethod
-    def counted(cls, counts: Mapping[str, int]) -> OovStats:
-        return cls(counts.get("words", 0), counts.get("unknown_words", 0))
 
     def counts(self) -> dict[str, int]:
         return {"words": self.words, "unknown_words": self.unknown}

@@ -106,7 +106,7 @@ def answer_file(path: AnyPath) -> Path:
     return Path(path)
 
 
-def write_answers(path: AnyPath, answers: Answer | Iterable[Answer]) -> int:
+def write_one_by_one(path: AnyPath, answers: Answer | Iterable[Answer]) -> int:
     """Write answers one by one and return their number. If anything fails, an old file stays as it was."""
     out, answers = answer_file(path), _each(answers)
     if out.suffix not in TABLES:
@@ -144,7 +144,11 @@ def _write_table(path: Path, rows: Iterator[Row], kind: Any) -> None:
 
 
 def to_dataframe(answers: Answer | Iterable[Answer]) -> pandas.DataFrame:
-    """Return the rows of answers as a pandas DataFrame."""
+    """Return the answers to any question as a DataFrame: a row for each event, candidate or transition.
+
+    >>> ssdvae.to_dataframe(ssdvae.score("runs/first", "events.jsonl")).nlargest(10, "nats")
+    >>> ssdvae.to_dataframe(ssdvae.explain("runs/first").transitions)
+    """
     try:
         import pandas
     except ImportError as error:

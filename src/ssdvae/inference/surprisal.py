@@ -145,10 +145,10 @@ def score_documents(
     model: Model,
     documents: Iterable[Document],
     batch: int = 200,
-    top: int = 1,
+    frames: int = 1,
     quantiles: SurprisalQuantiles | None = None,
 ) -> Iterator[ScoredDocument]:
-    """Yield the surprisals of documents, with the ``top`` frames of each event.
+    """Yield the surprisals of documents, with the most likely ``frames`` of each event.
 
     Percentiles are taken against ``quantiles``, by default those that are saved with the model. No more than
     a batch is held at once.
@@ -156,7 +156,7 @@ def score_documents(
     model, quantiles = as_language_model(model), model.quantiles if quantiles is None else quantiles
     for group in groups(documents, batch):
         full = [document for document in group if document.events]
-        rows = iter(_scored(model, full, top, quantiles)) if full else iter(())
+        rows = iter(_scored(model, full, frames, quantiles)) if full else iter(())
         for document in group:
             empty = ScoredDocument(document.id, (), None, kind_of(model), 0, model.slots)
             yield next(rows) if document.events else empty

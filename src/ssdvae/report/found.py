@@ -226,15 +226,15 @@ def _name(name: str, share: float | None = None, href: Href | None = None) -> Na
 
 def frame_table(found: Explanation, id: str, href: Href | None = None) -> list[Any]:
     """Return the frames that are expected most: how often, their words, and what comes next."""
-    beliefs, transitions = found.beliefs, found.transitions
+    words, transitions = found.words, found.transitions
     rows = [
         [
-            _name(name := beliefs.frames.name(f), None, href),
-            f"{beliefs.frame_counts[f]:,.0f}",
-            chips(beliefs.words_of(name, TOP_WORDS), href),
+            _name(name := words.frames.name(f), None, href),
+            f"{words.frame_counts[f]:,.0f}",
+            chips(words.words_of(name, TOP_WORDS), href),
             chips(_likeliest(transitions.probabilities[f], transitions.frames.names, TOP_FRAMES), href),
         ]
-        for f in _most_frequent(beliefs.frame_counts, beliefs.frames.names)
+        for f in _most_frequent(words.frame_counts, words.frames.names)
     ]
     purity = None if found.clusters is None else found.clusters.purity()
     fit = (
@@ -258,14 +258,14 @@ def _long_table(caption: str, head: list[str], rows: Sequence[Sequence[Any]], id
 
 def verb_table(found: Explanation, id: str) -> Table:
     """Return the most frequent heads: how often they occur, and which frames the model infers for them."""
-    beliefs = found.beliefs
+    words = found.words
     rows = [
         [
-            Name(name := beliefs.vocabulary.name(v)),
-            f"{beliefs.word_counts[v]:,}",
-            chips(beliefs.frames_of(name, TOP_FRAMES)),
+            Name(name := words.vocabulary.name(v)),
+            f"{words.word_counts[v]:,}",
+            chips(words.frames_of(name, TOP_FRAMES)),
         ]
-        for v in _most_frequent(beliefs.word_counts, beliefs.vocabulary.names)
+        for v in _most_frequent(words.word_counts, words.vocabulary.names)
     ]
     caption = f"The {len(rows)} commonest heads of events, and their frames: p(frame | word), on average"
     return _long_table(caption, ["word", "events", "its frames"], rows, id)

@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 
 from ssdvae.cli import main
-from ssdvae.commands.answers import to_dataframe, write_answers
 from ssdvae.commands.embed import embed
 from ssdvae.commands.fill import fill
 from ssdvae.commands.infer import infer
 from ssdvae.commands.next_events import next_events
+from ssdvae.commands.questions import write_answers
 from ssdvae.commands.score import score
 from ssdvae.data.events import Document, Event
 from ssdvae.data.options import StreamOptions
 from ssdvae.data.readers import read_documents, write_jsonl
 from ssdvae.inference import output
+from ssdvae.inference.output import to_dataframe
 from ssdvae.inference.posterior import infer_documents
 from ssdvae.inference.surprisal import split_quantiles
 from ssdvae.io.errors import UserError
