@@ -39,7 +39,7 @@ def test_the_start_of_a_document(folder: Path, ask: Ask) -> None:
     [
         ("next runs/nope met --run EXACT", "runs/nope: no such file"),
         ("next nope.jsonl --run EXACT", "nope.jsonl: no such file"),
-        ("next met --run runs/nope", "runs/nope: no such file or folder"),
+        ("next met --run runs/nope", "runs/nope: there is no such file or folder"),
         ("next met --run EXACT --given Arrest", "expected NAME=VALUE"),
         ("next met --run EXACT --given object=him", "no slot 'object'; there are: frame, verb"),
         ("next met --run runs/nope", "runs/nope"),
