@@ -13,8 +13,8 @@ from pathlib import Path
 
 from scipy.stats import ttest_ind
 
-from ssdvae.evaluation.registry import find_figure
 from ssdvae.evaluation.summary import Spread
+from ssdvae.evaluation.task import find_figure
 from ssdvae.models.card import markdown_table
 from ssdvae.report.charts import Axis, Curves, Drawing, Mark, Series, padded_range
 from ssdvae.report.pictures import Picture

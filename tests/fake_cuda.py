@@ -133,7 +133,7 @@ class _Placed(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's
         return tree_unflatten(placed, shape)
 
     def _devices(self, func: Any, args: Any, kwargs: Any) -> list[torch.device]:
-        """Where the results are, one for each or one for all; an error, where torch would refuse."""
+        """Return the devices of the results, one each or one for all; an error where torch refuses."""
         if func in OF_ITS_OWN:
             return OF_ITS_OWN[func](*args)
         if (asked := kwargs.get("device")) is None:

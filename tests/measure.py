@@ -1,4 +1,4 @@
-"""What a command takes: ``python -m tests.measure ssdvae prepare events.jsonl --out corpus``.
+"""Time and memory of a command: ``python -m tests.measure ssdvae prepare events.jsonl --out corpus``.
 
 Time, time of all processors, and the most memory that the command and its processes had at once: their own
 (anonymous), and with the pages of files that are mapped, which the system takes back when it needs them.

@@ -1,4 +1,4 @@
-"""What is expensive and only read is made once, however many processes the tests run in."""
+"""Fixtures that are expensive and only read are made once, however many processes the tests run in."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import ssdvae
 
 SOURCE = Path(ssdvae.__file__).parent
 
-GROUND = {"io", "presets", "options", "data.events"}
+GROUND = {"io", "options", "data.events"}
 
 LAYERS = [
     GROUND,

@@ -37,7 +37,7 @@ def tokens(page: Path) -> list[Token]:
 
 
 def links(page: Path) -> Iterator[str]:
-    """Where the links and the pictures of a page lead."""
+    """Return the targets of the links and pictures of a page."""
     for block in tokens(page):
         for token in block.children or ():
             found = token.attrGet("href") if token.type == "link_open" else token.attrGet("src")
@@ -63,7 +63,7 @@ def slug(heading: str) -> str:
 
 
 def mistake(page: Path, link: str) -> str | None:
-    """What is wrong with a link; those out into the world are followed by `make docs-links`."""
+    """Return what is wrong with a link; those out into the world are followed by `make docs-links`."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         return None

@@ -26,6 +26,8 @@ from ssdvae.models.options import MODEL_OPTIONS, ModelOptions
 from ssdvae.models.registry import MODELS
 from ssdvae.options import (
     KINDS,
+    PRESETS,
+    Counts,
     Options,
     bounds_of,
     choices_of,
@@ -36,7 +38,6 @@ from ssdvae.options import (
     parse,
     with_options,
 )
-from ssdvae.presets import PRESETS, Counts
 from ssdvae.training.options import TrainOptions
 from tests.flags import parse_flags, shown_help
 

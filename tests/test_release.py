@@ -1,4 +1,4 @@
-"""What a release says of itself: one version everywhere, and every package it was tested with is named."""
+"""Releases: one version everywhere, and every package it was tested with is named."""
 
 from __future__ import annotations
 

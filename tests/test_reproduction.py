@@ -12,7 +12,7 @@ import pytest
 from ssdvae.data.documents import ContextWindow
 from ssdvae.evaluation.measure import as_trained
 from ssdvae.evaluation.options import EvaluateOptions
-from ssdvae.presets import PRESETS
+from ssdvae.options import PRESETS
 from ssdvae.report.pictures import Picture
 from ssdvae.reproduction import results
 from ssdvae.reproduction.claims import (

@@ -1,4 +1,4 @@
-"""What a user installs is what is tested: the wheel and the source archive, each in a new environment.
+"""Test what users install: the wheel and the source archive, each in a new environment.
 
 ``python tests/try_archives.py dist`` runs the quick tests there, on a copy that does not see the clone.
 """

@@ -15,6 +15,7 @@ from ssdvae.commands import GROUPS, Command
 from ssdvae.commands.console import messages, say
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import console
+from ssdvae.io.records import to_json
 from ssdvae.options import read_config
 
 MODULES = {name: module for commands in GROUPS.values() for name, module in commands.items()}
@@ -71,7 +72,12 @@ def run(name: str, words: Sequence[str]) -> None:
             if isinstance(values[repeated], list):
                 values[repeated] = ",".join(values[repeated])
         kind.of(values)  # refuse wrong values before anything is read
-    command(values)
+    json = command.record is not None and values.pop("json", False)
+    result = command.run(**values)
+    if json and command.record is not None:
+        print(to_json(command.record(result)))
+    elif command.show is not None:
+        command.show(result)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

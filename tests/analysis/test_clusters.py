@@ -10,7 +10,7 @@ import pytest
 import torch
 from sklearn.metrics import normalized_mutual_info_score
 
-from ssdvae.analysis.clusters import Clusters, ClusterSums
+from ssdvae.analysis.words import Clusters, ClusterSums
 from ssdvae.data.batches import collate
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory, Vocabulary

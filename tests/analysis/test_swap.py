@@ -1,4 +1,4 @@
-"""What a part is worth: swapped parts are those of other documents, and nothing else changes."""
+"""Ablation by swapping: swapped parts are those of other documents, and nothing else changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What precedes a frame: one pair of events at a time, and a planted cause."""
+"""Frames that precede a frame: one pair of events at a time, and a planted cause."""
 
 from __future__ import annotations
 

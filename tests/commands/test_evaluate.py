@@ -17,8 +17,8 @@ from ssdvae.cli import main
 from ssdvae.data.options import SPLITS
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.evaluation.options import EvaluateOptions
-from ssdvae.evaluation.registry import TASKS, find_tasks
 from ssdvae.evaluation.renumber import RenumberedCorpus, in_numbers_of
+from ssdvae.evaluation.task import TASKS, find_tasks
 
 KEYS = {"ppl", "ppl_with_separators", "ppl_bound", "frame_accuracy", "words", "documents"}
 RUN = "ssdvae-exact"

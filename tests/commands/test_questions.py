@@ -145,8 +145,9 @@ def test_every_question_is_answered_so(question: str, run: Path) -> None:
     if question == "fill":
         holed(shards, Model.read(run).slots[0])
     assert write(run, shards, one, question, jobs=1, shard_format="jsonl") == 60
-    assert write(run, shards, two, question, jobs=2, shard_format="jsonl") == 60
-    assert contents(one) == contents(two)
+    if question in ("next", "fill"):  # other tests ask the others of two processes
+        assert write(run, shards, two, question, jobs=2, shard_format="jsonl") == 60
+        assert contents(one) == contents(two)
     records = [json.loads(line) for path in sorted(one.iterdir()) for line in path.read_text().splitlines()]
     alone = ASK[question](run, shards, progress=False, **FEW.get(question, {}))
     for record, expected in zip(records, alone, strict=True):
@@ -165,7 +166,7 @@ def test_the_command_line_writes_the_same(run: Path) -> None:
 
 
 def test_other_percentiles_are_another_question(run: Path) -> None:
-    """What was begun is not gone on with when what is usual has become something else."""
+    """A stopped stream is not resumed with other surprisal quantiles."""
     shards, out = run.parent / "shards", run.parent / "out"
     with pytest.raises(Stopped):
         write(run, shards, out, "score", jobs=1, progress=stop_after(2))

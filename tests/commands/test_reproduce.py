@@ -12,7 +12,7 @@ import ssdvae
 from ssdvae.commands.reproduce import SharedEvaluateOptions, SharedTrainOptions, main
 from ssdvae.io.errors import UserError
 from ssdvae.models.options import MODEL_OPTIONS
-from ssdvae.presets import PRESETS
+from ssdvae.options import PRESETS
 from ssdvae.reproduction.paper import targets
 from tests.flags import parse_flags, shown_help
 

@@ -1,15 +1,18 @@
-"""One source of defaults: Python, the command line and REST give the same answer to the same question."""
+"""One source of defaults: Python, the command line, REST and the explorer give the same answer."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
+from ssdvae.app.views import SUGGESTIONS
 from ssdvae.commands.embed import embed
 from ssdvae.commands.fill import fill
 from ssdvae.commands.generate import generate
@@ -89,6 +92,24 @@ def test_scripts_agree(options: dict[str, Any], run: Path, served: Served, ask: 
     replied = served.ask("/api/generate", {"seed_events": [seed], **options}).json["scripts"]
     assert_alike(printed["scripts"], expected, abs=1e-5)
     assert_alike(replied, expected, abs=1e-5)
+
+
+def shares(page: str) -> list[float]:
+    """Return the probabilities in a view of the explorer, in their order."""
+    return [float(share) for share in re.findall(r"--sure:([\d.]+)", page)]
+
+
+def test_the_views_of_the_explorer_agree(run: Path, served: Served) -> None:
+    """All events, frames and heads of the forecast, and the frame of each event that is read."""
+    typed = ["arrested police suspect in", "left he"]
+    address = urlencode([("e", event) for event in typed])
+    (ahead,) = next_events(run, [typed], top=SUGGESTIONS, progress=False)
+    expected = [one.probability for ranked in (ahead.events, ahead.frames, ahead.heads) for one in ranked]
+    assert shares(served.ask(f"/next?{address}").text) == pytest.approx(expected, abs=6e-4)
+    (read,) = infer(run, [typed], progress=False)
+    page = served.ask(f"/read?{address}").text
+    assert shares(page) == pytest.approx([event.probability for event in read.events], abs=6e-4)
+    assert " → ".join(event.frame for event in read.events) in page
 
 
 @pytest.mark.parametrize("name", [*QUESTIONS, "generate"])

@@ -1,4 +1,4 @@
-"""How the exact model names frames is fitted to half of the validation documents, and measured on others."""
+"""The posterior of the exact model is fitted to half of the validation documents, and measured on others."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_fitting_changes_no_mode_and_a_model_without_a_rival_keeps_its_reader() 
 
 @pytest.mark.parametrize("fitted", [2, 100])
 def test_no_event_is_both_fitted_to_and_measured(fitted: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is measured lacks the labels of what is fitted, and nothing else."""
+    """The measured half lacks the labels of the fitted one, and nothing else."""
     monkeypatch.setattr(fitting, "FITTED", fitted)
     model, documents = toy_exact(), toy_documents([3, 1, 4, 2, 2, 5, 1], labelled=0.8)
     for cut in (documents, documents.first(2)):

@@ -15,9 +15,8 @@ from ssdvae.evaluation import measure as measuring
 from ssdvae.evaluation.attention import AttentionSums
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.evaluation.registry import TASKS, find_tasks
 from ssdvae.evaluation.summary import summarize
-from ssdvae.evaluation.task import ATTENTION, FRAMES, WORDS, Data, Figure, Result, Task
+from ssdvae.evaluation.task import ATTENTION, FRAMES, TASKS, WORDS, Data, Figure, Result, Task, find_tasks
 from ssdvae.inference.posterior import infer_latents
 from ssdvae.io.errors import UserError
 from ssdvae.io.scores import Measurement, read_scores, write_scores

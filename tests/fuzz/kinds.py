@@ -23,6 +23,7 @@ from safetensors.torch import load_file
 from thrift.protocol.TCompactProtocol import TCompactProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
+from ssdvae.analysis.options import ReportOptions
 from ssdvae.commands.check import check
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import SLOTS
@@ -42,7 +43,6 @@ from ssdvae.io.run import Run
 from ssdvae.io.scores import read_scores
 from ssdvae.models.base import Model
 from ssdvae.options import read_config
-from ssdvae.report.options import ReportOptions
 from ssdvae.report.page import write_report
 from ssdvae.storyworld.world import World
 from ssdvae.training.options import TrainOptions

@@ -1,4 +1,4 @@
-"""How words are chosen: probabilities and frequencies, and the best of all."""
+"""Decoding of words: probabilities and frequencies, and the best of all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes next: distributions that sum to one, and masses that are those of the same event scored."""
+"""Forecasts: distributions that sum to one, and masses that are those of the same event scored."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import torch
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import Document
-from ssdvae.inference.forecast import NextEvent, head_log_probs, next_events
+from ssdvae.inference.forecast import NextEvent, Rollout, head_log_probs, next_events, search
 from ssdvae.inference.inputs import to_batch
-from ssdvae.inference.search import Rollout, search
 from ssdvae.inference.surprisal import surprisals
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import LanguageModel, Model, as_frame_model

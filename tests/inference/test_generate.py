@@ -265,7 +265,7 @@ def test_every_model_writes_scripts_or_says_why_not(name: str) -> None:
 
 
 def test_without_a_seed_frames_come_from_the_prior() -> None:
-    """Which is uniform: every pair of frames is as likely."""
+    """The prior is uniform: every pair of frames is as likely."""
     scripts = made(toy_ssdvae(), begin=[], events=2, scripts=3000, top_p=1.0)
     pairs = [f"Frame{first} Frame{second}" for first in range(FRAMES) for second in range(FRAMES)]
     drawn = (" ".join(str(e.planned) for e in script.events) for script in scripts)

@@ -19,8 +19,7 @@ from ssdvae.data.batches import Batch, collate
 from ssdvae.data.events import Document, Event, Origin, document_from_record, event_from_text
 from ssdvae.data.readers.text import read_typed
 from ssdvae.data.vocabulary import Vocabulary
-from ssdvae.inference.inputs import to_batch
-from ssdvae.inference.oov import unknown_words
+from ssdvae.inference.inputs import to_batch, unknown_words
 from ssdvae.inference.posterior import ATTENTION_EVENTS, InferredDocument, infer_documents
 from ssdvae.io.errors import DataError, Malformed, UserError
 from ssdvae.models.base import as_frame_model

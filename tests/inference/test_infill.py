@@ -1,4 +1,4 @@
-"""What is missing: from both sides, and better than from one."""
+"""Infilling: from both sides, and better than from one."""
 
 from __future__ import annotations
 

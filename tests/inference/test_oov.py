@@ -13,7 +13,7 @@ import ssdvae
 from ssdvae.cli import main
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers import write_jsonl
-from ssdvae.inference.oov import ENOUGH, OovStats, warn_if_oov
+from ssdvae.inference.inputs import ENOUGH, OovStats, warn_if_oov
 from tests.report.conftest import runs as runs
 from tests.toys import toy_model
 

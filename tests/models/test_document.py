@@ -15,7 +15,7 @@ from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.evaluation.cloze import score_cloze
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.evaluation.registry import mark_of
+from ssdvae.evaluation.task import mark_of
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import LanguageModel
 from ssdvae.models.latents import LatentQuery, probabilities

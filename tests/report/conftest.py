@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ssdvae.analysis.options import ReportOptions
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Document, Event
 from ssdvae.data.options import PrepareOptions
@@ -17,7 +18,6 @@ from ssdvae.data.readers import write_jsonl
 from ssdvae.evaluation.measure import evaluate_run
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.models.base import Model
-from ssdvae.report.options import ReportOptions
 from ssdvae.report.page import write_report
 from ssdvae.report.render import TEMPLATES
 from ssdvae.training.options import TrainOptions

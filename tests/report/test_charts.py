@@ -48,7 +48,7 @@ def test_a_range_holds_its_values(values: list[float]) -> None:
 
 
 class Reader(HTMLParser):
-    """What a browser would make of it."""
+    """Reads HTML as a browser does: tags and text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

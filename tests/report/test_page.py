@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from ssdvae.analysis.options import ReportOptions
 from ssdvae.cli import main
 from ssdvae.data.events import Event
 from ssdvae.data.options import PrepareOptions
 from ssdvae.data.prepare import prepare
-from ssdvae.evaluation.registry import TASKS
+from ssdvae.evaluation.task import TASKS
 from ssdvae.inference.output import Candidate
 from ssdvae.inference.posterior import InferredDocument, InferredEvent
 from ssdvae.report.found import DocumentBlock, document_block
-from ssdvae.report.options import ReportOptions
 from ssdvae.report.page import write_report
 from ssdvae.report.runs import short_names
 from ssdvae.reproduction.paper import published_figures

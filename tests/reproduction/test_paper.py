@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssdvae.evaluation.options import EvaluateOptions
-from ssdvae.evaluation.registry import TASKS
 from ssdvae.evaluation.summary import PublishedFigure
-from ssdvae.evaluation.task import Task
+from ssdvae.evaluation.task import TASKS, Task
 from ssdvae.io.errors import UserError
 from ssdvae.models.registry import MODELS
-from ssdvae.presets import PRESETS
+from ssdvae.options import PRESETS
 from ssdvae.reproduction.options import PRESCRIBED, REPRODUCED, ReproduceOptions
 from ssdvae.reproduction.paper import (
     CITATIONS,

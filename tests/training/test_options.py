@@ -20,8 +20,7 @@ from ssdvae.data.readers import write_jsonl
 from ssdvae.io.errors import UserError
 from ssdvae.io.run import Run
 from ssdvae.models.options import DEFAULT_MODEL, MODEL_OPTIONS, ModelOptions
-from ssdvae.options import FORMAT, read_config, unversioned, versioned
-from ssdvae.presets import PRESETS, SET_BY_AUTO, Counts, auto
+from ssdvae.options import FORMAT, PRESETS, SET_BY_AUTO, Counts, auto, read_config, unversioned, versioned
 from ssdvae.storyworld.world import World
 from ssdvae.training.options import BEST_DEFAULTS, PAPER_DEFAULTS, BenchmarkOptions, TrainOptions
 from tests.flags import shown_help

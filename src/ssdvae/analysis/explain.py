@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssdvae.analysis.clusters import Clusters, ClusterSums
 from ssdvae.analysis.compare import Comparison, FeatureCounts, compare
 from ssdvae.analysis.options import ExplainOptions
 from ssdvae.analysis.transitions import Order, Preceding, PrecedingSums, Transitions, TransitionSums
-from ssdvae.analysis.words import WordPosteriors, WordPosteriorSums
+from ssdvae.analysis.words import Clusters, ClusterSums, WordPosteriors, WordPosteriorSums
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.evaluation.attention import AttentionSummary, AttentionSums

@@ -1,4 +1,4 @@
-"""Options of `explain`."""
+"""Options of `explain` and `report`."""
 
 from __future__ import annotations
 
@@ -42,3 +42,19 @@ class ExplainOptions(Options):
     permutations: int = Field(1000, description="shuffles of the groups behind the test of --compare", ge=19)
     seed: int = Field(1, description="random seed of these shuffles", ge=0)
     batch: int = Field(200, description="batch size", ge=1)
+
+
+class ReportOptions(Options):
+    """Options of the page about runs."""
+
+    group: ClassVar[str] = "what is shown"
+
+    split: Split = Field("valid", description="which split of the corpus the models are shown on")
+    sample: int = Field(
+        1_000, description="documents behind the clusters and the transitions between frames, at most", ge=1
+    )
+    documents: int = Field(6, description="documents to show with their frames", ge=1)
+    paper: bool = Field(
+        False,
+        description="show the paper's figures beside those of the runs: they were measured on other data",
+    )

@@ -5,16 +5,20 @@ default as their head):
 
     p(f | w) = Σ_{e: w} q_e(f) / N(w)          the mean posterior of the frame, over the word's occurrences
     p(w | f) = Σ_{e: w} q_e(f) / Σ_e q_e(f)    the share of the word among the events of the frame
+
+``Clusters`` are the paper's soft clusters of words and frames (its tables 2 and 9).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.vocabulary import Inventory, Vocabulary
@@ -65,7 +69,7 @@ class WordPosteriors:
         return float(self.frame_counts[self.frames.find(frame, "frame")])
 
 
-def _top(shares: Array, names: Inventory, k: int) -> Shares:
+def _top(shares: NDArray[Any], names: Inventory, k: int) -> Shares:
     best = np.argsort(-shares, kind="stable")[:k]
     return [(names.name(int(number)), float(shares[number])) for number in best]
 
@@ -87,3 +91,121 @@ class WordPosteriorSums:
         return WordPosteriors(
             self.model.vocabulary, self.model.frames, self.joint.numpy(), self.counts.numpy()
         )
+
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The means of β_enc and β_dec over a split.
+
+    ``frames_given_tokens[w]`` is the mean of β_enc over the occurrences of the word w, in whatever slot;
+    ``tokens_given_frames[f]`` that of β_dec over the events whose inferred frame is f. What never occurs has
+    no mean: NaN, and the count 0.
+    """
+
+    vocabulary: Vocabulary
+    frames: Inventory
+    frames_given_tokens: NDArray[np.float32]  # V F
+    tokens_given_frames: NDArray[np.float32]  # F V
+    slot_counts: Counts  # V S: how often a word is the head, the first argument, …
+    frame_counts: Counts  # F: events inferred as each frame
+    confusion: Counts  # F F: events by known frame (row) and inferred frame (column)
+
+    @property
+    def word_counts(self) -> Counts:
+        return np.asarray(self.slot_counts.sum(1))
+
+    def top_frames(self, word: str, k: int = 5) -> list[tuple[str, float]]:
+        """Return the frames with the highest β_enc of a word."""
+        number = self.vocabulary.find(word, "word")
+        if not self.word_counts[number]:
+            raise UserError(f"the word {word!r} does not occur in these documents")
+        return _top(self.frames_given_tokens[number], self.frames, k)
+
+    def top_words(self, frame: str, k: int = 5) -> list[tuple[str, float]]:
+        """Return the words with the highest β_dec of a frame."""
+        number = self.frames.find(frame, "frame")
+        if not self.frame_counts[number]:
+            raise UserError(f"no event of these documents is inferred as {frame}")
+        return _top(self.tokens_given_frames[number], self.vocabulary, k)
+
+    def purity(self) -> float | None:
+        """Return Σ_i max_k n(k, i) / N: the share of events with the majority known frame of their cluster.
+
+        A cluster is all events inferred as the same frame, whatever its name. None if no frame is known.
+        """
+        total = self.confusion.sum()
+        return float(self.confusion.max(0).sum() / total) if total else None
+
+    def nmi(self) -> float | None:
+        """Return the normalised mutual information of known and inferred frames: 2 I(K; I) / (H(K) + H(I)).
+
+        Purity grows with the number of clusters; this does not. 1 if each determines the other.
+        """
+        total = self.confusion.sum()
+        if not total:
+            return None
+        joint = self.confusion / total
+        known, inferred = _entropy(joint.sum(1)), _entropy(joint.sum(0))
+        information = known + inferred - _entropy(joint.ravel())
+        return 2 * information / (known + inferred) if known + inferred else 1.0
+
+
+def _entropy(p: NDArray[np.float64]) -> float:
+    p = p[p > 0]
+    return float(-(p * np.log(p)).sum())
+
+
+class ClusterSums:
+    """Sums behind ``Clusters``; their size does not depend on the number of documents."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        V, F = len(model.vocabulary), len(model.frames)
+        self.slot_counts = torch.zeros(V, len(model.slots), dtype=torch.long)
+        self.frame_counts = torch.zeros(F, dtype=torch.long)
+        self.confusion = torch.zeros(F, F, dtype=torch.long)
+        self.states = torch.zeros(V, 0, dtype=torch.float64)  # V h
+        self.memory = torch.zeros(F, 0, dtype=torch.float64)  # F e
+
+    @torch.no_grad()
+    def add(self, posterior: FramePosterior, batch: Batch) -> None:
+        clusters, mask = posterior.clusters, batch.mask
+        if clusters is None:
+            raise UserError(f"{self.model.config.model} has no clusters: its words and frames are not added")
+        words, known, inferred = (x[mask].cpu() for x in (batch.tokens, batch.frames, posterior.value))
+        states = clusters.states.view(*batch.tokens.shape, -1)[mask]
+        self.states = _added(self.states, words.flatten(), states.flatten(0, 1))
+        self.memory = _added(self.memory, inferred, clusters.memory[mask])
+        _count(self.slot_counts, words, torch.arange(words.shape[-1]).expand_as(words))
+        _count(self.frame_counts, inferred)
+        _count(self.confusion, known[known >= 0], inferred[known >= 0])
+        self.w_frames, self.w_words = clusters.w_frames, clusters.w_words
+
+    def result(self) -> Clusters:
+        return Clusters(
+            self.model.vocabulary,
+            self.model.frames,
+            _beta(self.w_frames, self.states, self.slot_counts.sum(1)),
+            _beta(self.w_words(), self.memory, self.frame_counts),
+            *(counts.numpy() for counts in (self.slot_counts, self.frame_counts, self.confusion)),
+        )
+
+
+def _added(sums: Tensor, names: Tensor, rows: Tensor) -> Tensor:
+    """Add each row to the sum of its name; the first rows decide the width of the sums."""
+    if not sums.shape[1]:
+        sums = sums.new_zeros(len(sums), rows.shape[1])
+    return sums.index_add_(0, names, rows.double().cpu())
+
+
+def _count(table: Tensor, *places: Tensor) -> None:
+    table.index_put_(places, torch.ones((), dtype=table.dtype), accumulate=True)
+
+
+def _beta(matrix: Tensor, sums: Tensor, counts: Tensor) -> NDArray[np.float32]:
+    """Return the matrix times each mean; NaN without counts."""
+    means = sums / counts[:, None]
+    return np.asarray((means @ matrix.detach().double().cpu().T).float())

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from ssdvae.app import explorer as questions
 from ssdvae.app.explorer import ExploredModel, Explorer, Seed
 from ssdvae.data.events import Document
-from ssdvae.inference.oov import OovStats
+from ssdvae.inference.inputs import OovStats
 from ssdvae.inference.options import (
     EmbedOptions,
     ForecastOptions,

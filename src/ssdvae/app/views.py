@@ -17,7 +17,7 @@ from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.extraction.readers.text import has_parser
 from ssdvae.inference.forecast import FRAME, Forecast
 from ssdvae.inference.generation import Script
-from ssdvae.inference.oov import OovStats
+from ssdvae.inference.inputs import OovStats
 from ssdvae.inference.options import ForecastOptions, GenerateOptions, InferOptions, SurprisalOptions
 from ssdvae.inference.surprisal import ScoredEvent
 from ssdvae.io.errors import UserError

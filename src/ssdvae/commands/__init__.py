@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.io.errors import UserError
-from ssdvae.io.records import to_json
 from ssdvae.options import Options
 
 AnyPath = str | Path
@@ -68,15 +67,6 @@ class Command:
         """The first line of the docstring, as help shows it."""
         text = inspect.cleandoc(self.run.__doc__ or "").split("\n")[0].rstrip(".")
         return text[0].lower() + text[1:]
-
-    def __call__(self, values: dict[str, Any]) -> None:
-        """Run with the values of flags, and print the result."""
-        json = self.record is not None and values.pop("json", False)
-        result = self.run(**values)
-        if json and self.record is not None:
-            print(to_json(self.record(result)))
-        elif self.show is not None:
-            self.show(result)
 
 
 def jsonl_path(out: AnyPath) -> Path:

@@ -16,7 +16,7 @@ from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.readers.text import read_typed
 from ssdvae.data.stream import document_files, parse_documents
 from ssdvae.inference.infill import with_holes
-from ssdvae.inference.oov import OovStats, warn_if_oov
+from ssdvae.inference.inputs import OovStats, warn_if_oov
 from ssdvae.inference.surprisal import save_quantiles
 from ssdvae.io.errors import Malformed, UserError, shorten
 from ssdvae.io.files import check_exists, stop_at_first_error

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from ssdvae.analysis.options import ReportOptions
 from ssdvae.commands import AnyPath, Command
 from ssdvae.commands.console import TableText, output, show
 from ssdvae.data.options import PrepareOptions
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.inference.options import GenerateOptions
-from ssdvae.report.options import ReportOptions
 from ssdvae.training.options import TrainOptions
 
 if TYPE_CHECKING:

@@ -39,8 +39,8 @@ def evaluate(
     """
     from ssdvae.commands.coerce import as_model, corpus_of
     from ssdvae.evaluation.measure import evaluate_run
-    from ssdvae.evaluation.registry import find_tasks
     from ssdvae.evaluation.renumber import in_numbers_of
+    from ssdvae.evaluation.task import find_tasks
     from ssdvae.inference.surprisal import save_quantiles
     from ssdvae.io.progress import resolve
 
@@ -58,7 +58,7 @@ def evaluate(
 
 def print_scores(scores: dict[str, Any]) -> None:
     """Print a line for each score, with a note where its name does not explain it."""
-    from ssdvae.evaluation.registry import find_figure, mark_of
+    from ssdvae.evaluation.task import find_figure, mark_of
 
     plain = {name: value for name, value in scores.items() if not isinstance(value, dict | list)}
     width = max(20, *(len(name) + 1 for name in plain)) if plain else 0

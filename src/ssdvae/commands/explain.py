@@ -268,7 +268,7 @@ def _compare_table(found: Mapping[str, Any]) -> TableText:
 
 def swap_table(found: Sequence[Swapped]) -> TableText:
     """Return the figures of the model as it is, and with each part swapped."""
-    from ssdvae.evaluation.registry import find_figure
+    from ssdvae.evaluation.task import find_figure
 
     def text(figure: Figure, row: Swapped) -> str:
         return figure.headline_text(row.figures[figure.name]) + figure.mark(row.figures)

@@ -47,10 +47,10 @@ def unknown_words(run: AnyModel, events: AnyEvent | Sequence[AnyEvent]) -> list[
     >>> ssdvae.unknown_words("runs/first", ["arrested police xyzzy"])
     """
     from ssdvae.commands.coerce import as_events, as_model
-    from ssdvae.inference import oov
+    from ssdvae.inference import inputs
 
     model = as_model(run)
-    return oov.unknown_words(model, as_events(events, model, warn=False))
+    return inputs.unknown_words(model, as_events(events, model, warn=False))
 
 
 def tables(scripts: Iterable[Script]) -> Iterator[TableText]:

@@ -145,7 +145,7 @@ def _refuse_other_files(out: Path) -> None:
 
 def _score_table(packed: Iterable[Measurement], full: dict[str, Any]) -> str:
     """Return the scores of all tasks as Markdown: packed, in full precision, and without a model."""
-    from ssdvae.evaluation.registry import TASKS
+    from ssdvae.evaluation.task import TASKS
     from ssdvae.models.card import markdown_table
 
     rows = []
@@ -171,7 +171,7 @@ def _score_table(packed: Iterable[Measurement], full: dict[str, Any]) -> str:
 
 def _provenance(run: Path, corpus: Corpus, options: EvaluateOptions, packed: PackedModel) -> str:
     """Return how the model was made: data, commands, and the cost of half precision."""
-    from ssdvae.evaluation.registry import mark_of
+    from ssdvae.evaluation.task import mark_of
     from ssdvae.io.run import Run, selection_metric
 
     splits, seed = corpus.manifest["splits"], Run(run).config()[1].seed

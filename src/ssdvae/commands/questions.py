@@ -69,7 +69,7 @@ class Answers(Iterator[AnyAnswer], Generic[AnyAnswer]):
         """Write all answers about a file and return their number. Many processes share its documents."""
         from ssdvae.commands.coerce import folder_of
         from ssdvae.data.readers import Skipped
-        from ssdvae.inference.oov import OovStats
+        from ssdvae.inference.inputs import OovStats
         from ssdvae.inference.output import answer_file, answer_files
         from ssdvae.io.progress import resolve
         from ssdvae.models.base import Model

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ssdvae.analysis.options import ReportOptions
 from ssdvae.commands import AnyPath, Command
 from ssdvae.options import with_options
-from ssdvae.report.options import ReportOptions
 
 if TYPE_CHECKING:
     from ssdvae.data.corpus import Corpus

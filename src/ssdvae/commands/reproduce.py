@@ -17,8 +17,7 @@ from ssdvae.commands import AnyPath, Command
 from ssdvae.commands.console import say
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.io.progress import console
-from ssdvae.options import unknown_option, with_default, with_options
-from ssdvae.presets import preset
+from ssdvae.options import preset, unknown_option, with_default, with_options
 from ssdvae.reproduction.options import (
     PRESCRIBED,
     SHARED_EVALUATE_OPTIONS,

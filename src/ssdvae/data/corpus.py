@@ -38,7 +38,7 @@ from ssdvae.data.vocabulary import LEMMAS, Inventory, Vocabulary, load_lemmas
 from ssdvae.io.errors import DataError, Malformed, UserError, shorten
 from ssdvae.io.files import atomic_write, check_exists, sha256, translate_os_errors
 from ssdvae.io.records import Count, Record, parse, read_json
-from ssdvae.presets import Counts
+from ssdvae.options import Counts
 
 __all__ = ["FORMAT", "SCHEMA", "Corpus", "Documents", "write_manifest"]
 

@@ -1,4 +1,8 @@
-"""Tasks that choose between options by the probability of whole documents: MCNC, masked event, order.
+"""Tasks that choose between options by the probability of whole documents.
+
+    mcnc    multiple-choice narrative cloze: which of several events belongs to a document?
+    masked  which of several events stood at a place in a document?
+    order   is the true order of a document likelier than the one with two events swapped?
 
 A document is scored by log p of its words, or jointly with the most likely latent variables.
 For a candidate c in a context:
@@ -14,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,11 +26,12 @@ import torch
 from numpy.typing import NDArray
 
 from ssdvae.data.batches import Batch, generator, in_order
+from ssdvae.data.benchmarks import read_mcnc
 from ssdvae.data.events import MISSING, Words, folded
-from ssdvae.data.items import Script, credits
+from ssdvae.data.items import MaskedItem, OrderItem, Script, credits, read_items
 from ssdvae.data.vectors import read_vectors
 from ssdvae.evaluation.options import EvaluateOptions
-from ssdvae.evaluation.task import Figure, Result
+from ssdvae.evaluation.task import LIKELIHOOD, Data, Figure, Result, Task, file_data, item_data
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import AnyPath
 from ssdvae.io.progress import Advance, no_advance
@@ -109,23 +115,6 @@ def log_mean(log_probs: Array, left_out: NDArray[np.bool_]) -> Array:
     top = kept.max(-1, keepdims=True)
     total = np.exp(kept - top).sum(-1)
     return np.asarray(top[..., 0] + np.log(total / (~left_out).sum(-1)))
-
-
-CHOICE_NOTE = (
-    "PMI takes away how likely the candidate is anyway. Frequency (the candidate with the commonest words) "
-    "and averaged word vectors (the one nearest to the other events; with --floor-vectors) are what counting "
-    "and word similarity get."
-)
-
-
-def choice_figures(task: str, headline: str) -> tuple[Figure, ...]:
-    """Return the figures of a task that chooses an event, by way of scoring."""
-    return (
-        Figure(f"{task}_nll", "by likelihood", "higher", share=True),
-        Figure(f"{task}_pmi", "by PMI", "higher", share=True, headline=headline),
-        Figure(f"{task}_frequency", "by frequency", share=True, note="majority baseline"),
-        Figure(f"{task}_vectors", "by word vectors", share=True, note="what averaged word vectors get"),
-    )
 
 
 Tokens = NDArray[np.int64]
@@ -321,3 +310,99 @@ class Averages:
         centred = self.matrix - self.matrix[self.found].mean(0)
         rows = [[self.place[w] for w in self.encoder.words(event) if w != MISSING] for event in events]
         return np.stack([centred[[row for row in some if self.found[row]]].prod(0) for some in rows])
+
+
+def run_mcnc(evaluation: Evaluation, data: Data) -> Result:
+    settings = evaluation.settings
+    # With the candidate, no more events than a document that the model is measured on.
+    most = max(1, settings.events - 1) if settings.events else None
+    questions = [
+        Question(item.context[-most:] if most else item.context, item.candidates)
+        for item in read_mcnc(data.path)
+    ]
+    return answer("mcnc", evaluation, questions)
+
+
+def run_masked(evaluation: Evaluation, data: Data) -> Result:
+    questions = [
+        Question(item.events[: item.place], item.candidates, item.events[item.place + 1 :])
+        for item in read_items(data.path, MaskedItem)
+    ]
+    return answer("masked", evaluation, questions)
+
+
+def run_order(evaluation: Evaluation, data: Data) -> Result:
+    items = [item.options for item in read_items(data.path, OrderItem)]
+    settings = evaluation.settings
+    encoder = EventEncoder(evaluation.model, evaluation.corpus.lowercase)
+    unknown = encoder.unknown_share([event for true, _ in items for event in true])
+    with evaluation.progress.task("order", 2 * len(items)) as advance:
+        nll = score_scripts(evaluation.model, items, encoder, settings, advance)
+    scores = OptionScores("order", {"nll": nll})
+    figures = {**scores.figures(settings.eval_seed), "order_unknown_words": unknown}
+    return Result(len(items), figures, scores.details())
+
+
+CHOICE_NOTE = (
+    "PMI takes away how likely the candidate is anyway. Frequency (the candidate with the most frequent "
+    "words) and averaged word vectors (the one nearest to the other events; with --floor-vectors) are what "
+    "counting and word similarity get."
+)
+
+
+def _figures(task: str, headline: str) -> tuple[Figure, ...]:
+    """Return the figures of a task that chooses an event, by way of scoring."""
+    return (
+        Figure(f"{task}_nll", "by likelihood", "higher", share=True),
+        Figure(f"{task}_pmi", "by PMI", "higher", share=True, headline=headline),
+        Figure(f"{task}_frequency", "by frequency", share=True, note="majority baseline"),
+        Figure(f"{task}_vectors", "by word vectors", share=True, note="what averaged word vectors get"),
+    )
+
+
+MCNC = Task(
+    name="mcnc",
+    title="Multiple-choice narrative cloze",
+    explanation="Higher is better: the share of items whose held-out event is chosen among wrong ones, after "
+    "the last events of its document (as many as the model is measured on, less one). By likelihood. "
+    f"{CHOICE_NOTE} Published, for the items of Granroth-Wilding and Clark (2016; five candidates): 52.5 % "
+    "(Li et al. 2018), 56.0 % (Ding et al. 2019).",
+    figures=_figures("mcnc", "narrative-cloze accuracy"),
+    run=run_mcnc,
+    needs=(LIKELIHOOD,),
+    settings=("events", "cloze_seeds", "eval_batch", "eval_seed"),
+    data=lambda corpus, settings: file_data("mcnc", settings.mcnc, corpus, settings),
+    has_details=True,
+    reproduced=False,
+)
+
+MASKED = Task(
+    name="masked",
+    title="Masked event",
+    explanation="Higher is better: the share of items whose true event is chosen for its place in a "
+    "document, with what came before and after. By the likelihood of the whole document with each candidate. "
+    f"{CHOICE_NOTE}",
+    figures=_figures("masked", "masked-event accuracy"),
+    run=run_masked,
+    needs=(LIKELIHOOD,),
+    settings=("cloze_seeds", "eval_batch", "eval_seed"),
+    default=False,
+    data=partial(item_data, "masked"),
+    has_details=True,
+    reproduced=False,
+)
+
+ORDER = Task(
+    name="order",
+    title="Order of events",
+    explanation="Higher is better: the share of documents whose true order is likelier than the one with two "
+    "events swapped. Chance is one half, and so is whatever reads no order: frequency, word vectors.",
+    figures=(Figure("order_nll", "by likelihood", "higher", share=True, headline="order accuracy"),),
+    run=run_order,
+    needs=(LIKELIHOOD,),
+    settings=("eval_batch", "eval_seed"),
+    default=False,
+    data=partial(item_data, "order"),
+    has_details=True,
+    reproduced=False,
+)

@@ -65,7 +65,7 @@ def warnings_for(scores: Mapping[str, Any], frames: int) -> Iterator[str]:
     accuracy, by_head = scores.get("frame_accuracy"), scores.get("frame_commonest")
     if accuracy is not None and by_head is not None and accuracy <= by_head:
         yield (
-            f"the inferred frames are no better than the commonest known frame of the head: {accuracy:.1%} "
-            f"are right, by counting {by_head:.1%}\n"
+            f"the inferred frames are no better than the majority baseline, the most frequent known frame of "
+            f"the head: {accuracy:.1%} are right, by the baseline {by_head:.1%}\n"
             "train longer, or label more events"
         )

@@ -113,8 +113,8 @@ TASK = Task(
     name=NAME,
     title="Frame prediction",
     explanation="Higher is better, except for the calibration error; precision and F1 are macro. No frame "
-    "was observed. “Commonest of the head” is what counting would get: the frame that the head of an event "
-    "had most often in training, as far as frames were observed. The paper classifies single events: only a "
+    "was observed. The majority baseline is the frame that the head of an event had most often in training, "
+    "as far as frames were observed. The paper classifies single events: only a "
     "corpus of one event a document compares with it. Its classifiers, unlike SSDVAE, learn from the frames "
     "of all training events. Agreement is the adjusted mutual information of inferred and known frames: 1 if "
     "one tells the other, by whatever name, and 0 by chance.",
@@ -126,11 +126,11 @@ TASK = Task(
             share=True,
             paper="3",
             headline="frames that are right",
-            floor=Floor("frame_commonest", "by the commonest of the head"),
+            floor=Floor("frame_commonest", "majority baseline"),
         ),
         Figure(
             "frame_commonest",
-            "commonest of the head",
+            "majority baseline",
             share=True,
             compared=False,
             note="what the head's most frequent frame gets",

@@ -22,8 +22,7 @@ from ssdvae.evaluation.diagnostics import majority_frames_of_run, warnings_for
 from ssdvae.evaluation.fitting import measuring_half
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.evaluation.registry import TASKS, find_tasks
-from ssdvae.evaluation.task import Task
+from ssdvae.evaluation.task import TASKS, Task, find_tasks
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import atomic_write, sha256
 from ssdvae.io.limits import keep_freed_memory

@@ -22,8 +22,7 @@ from ssdvae.data.batches import collate, within_bounds
 from ssdvae.data.documents import Documents
 from ssdvae.evaluation.frames import calibration_error, reliability
 from ssdvae.evaluation.task import WORDS, Data, Figure, Result, Task
-from ssdvae.inference.forecast import head_log_probs
-from ssdvae.inference.search import Rollout
+from ssdvae.inference.forecast import Rollout, head_log_probs
 from ssdvae.io.progress import Advance, no_advance
 from ssdvae.models.base import LanguageModel, as_language_model
 

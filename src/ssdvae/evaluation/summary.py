@@ -8,8 +8,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from ssdvae.evaluation.registry import TASKS
-from ssdvae.evaluation.task import Figure
+from ssdvae.evaluation.task import TASKS, Figure
 from ssdvae.io.errors import UserError
 from ssdvae.io.run import Run, unique_folders
 from ssdvae.io.scores import read_scores

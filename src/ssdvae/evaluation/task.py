@@ -1,13 +1,15 @@
-"""The interface of evaluation tasks.
+"""The interface of evaluation tasks, and the table of them.
 
-A task is a module with a ``TASK`` and a line in ``registry.TASKS``: its figures, what it needs of a model,
-the data that it is measured on, and a function that measures.
+A task is a ``Task`` in a module beside this one and a line in ``TASKS``: its figures, what it needs of a
+model, the data that it is measured on, and a function that measures. ``evaluate``, ``scores``, the report and
+``reproduce`` read the table; modules are imported on first use, since most import torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -171,3 +173,74 @@ class Task:
     def missing(self, model: Model) -> list[str]:
         """Return the names of the capabilities that the model lacks."""
         return [need.name for need in self.needs if not need.met_by(model)]
+
+
+class TaskTable(MutableMapping[str, Task]):
+    """Tasks by name; a module stands in the place of its task until that is used."""
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        self.entries: dict[str, Task | str] = dict(modules)
+
+    def __getitem__(self, name: str) -> Task:
+        task = self.entries[name]
+        if isinstance(task, str):
+            module, _, attribute = task.partition(":")
+            found: Task = getattr(import_module(f"ssdvae.evaluation.{module}"), attribute or "TASK")
+            self.entries[name] = task = found
+        return task
+
+    def __setitem__(self, name: str, task: Task) -> None:
+        self.entries[name] = task
+
+    def __delitem__(self, name: str) -> None:
+        del self.entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+TASKS = TaskTable(
+    {
+        "perplexity": "perplexity",
+        "frames": "frames",
+        "cloze": "cloze",
+        "next": "next_event",
+        "mcnc": "choices:MCNC",
+        "similarity": "similarity",
+        "masked": "choices:MASKED",
+        "order": "choices:ORDER",
+        "attention": "attention",
+        "scripts": "scripts",
+    }
+)
+
+
+def find_task(name: str) -> Task:
+    """Return the task of this name."""
+    if name not in TASKS:
+        raise UserError(f"no task {name!r}; there are: {', '.join(TASKS)}")
+    return TASKS[name]
+
+
+def find_tasks(names: Sequence[str] | None) -> list[Task]:
+    """Return the tasks of these names, or the default ones; each once, in the order of the table."""
+    if names is None:
+        return [task for task in TASKS.values() if task.default]
+    chosen = {find_task(name).name for name in names}
+    if not chosen:
+        raise UserError(f"no task is named; there are: {', '.join(TASKS)}")
+    return [TASKS[name] for name in TASKS if name in chosen]
+
+
+def find_figure(name: str) -> Figure | None:
+    """Return a figure of any task by its name."""
+    return next((f for task in TASKS.values() for f in task.figures if f.name == name), None)
+
+
+def mark_of(name: str, scores: Mapping[str, Any]) -> str:
+    """Return the mark that is shown beside a figure."""
+    figure = find_figure(name)
+    return "" if figure is None else figure.mark(scores)

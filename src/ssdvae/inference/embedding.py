@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record, to_document, to_event
-from ssdvae.inference.inputs import groups, to_batch
+from ssdvae.inference.inputs import answer_each, to_batch
 from ssdvae.inference.output import Row, slot_columns
 from ssdvae.io.errors import Malformed, UserError
 from ssdvae.models.base import LanguageModel, Model
@@ -107,18 +107,13 @@ def embed(
 
     No more than a batch is held at once.
     """
-    for group in groups(documents, batch):
-        full = [document for document in group if document.events]
-        rows = iter(_vectors(model, full, normalize, weight) if full else ())
-        for document in group:
-            if document.events:
-                vector, events = next(rows)
-            else:
-                vector, events = (
-                    np.zeros(width := vector_width(model), np.float32),
-                    np.zeros((0, width), np.float32),
-                )
-            yield EmbeddedDocument(document, vector, events, model.slots)
+
+    def empty(document: Document) -> EmbeddedDocument:
+        width = vector_width(model)
+        nothing = np.zeros(width, np.float32), np.zeros((0, width), np.float32)
+        return EmbeddedDocument(document, *nothing, model.slots)
+
+    return answer_each(documents, batch, lambda some: _embedded(model, some, normalize, weight), empty)
 
 
 def vector_width(model: Model) -> int:
@@ -128,16 +123,16 @@ def vector_width(model: Model) -> int:
 
 
 @torch.no_grad()
-def _vectors(
+def _embedded(
     model: Model, documents: Sequence[Document], normalize: bool, weight: float
-) -> list[tuple[Array, Array]]:
+) -> list[EmbeddedDocument]:
     batch = to_batch(model, documents)
     events = event_vectors(model, batch, weight).float()
     means = events.sum(1) / batch.mask.sum(1, keepdim=True)
     if normalize:
         events, means = (functional.normalize(x, dim=-1) for x in (events, means))
     return [
-        (mean.cpu().numpy(), own[: len(document.events)].cpu().numpy())
+        EmbeddedDocument(document, mean.cpu().numpy(), own[: len(document.events)].cpu().numpy(), model.slots)
         for mean, own, document in zip(means, events, documents, strict=True)
     ]
 

@@ -1,9 +1,12 @@
-"""Documents as batches of word ids."""
+"""Documents as batches of word ids, and their out-of-vocabulary (OOV) words, which are read as one word."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +14,10 @@ import torch
 
 from ssdvae.data.batches import EVENTS, Batch
 from ssdvae.data.documents import Documents
-from ssdvae.data.events import Document, folded
+from ssdvae.data.events import HOLE, MISSING, Document, Event, folded
 from ssdvae.models.base import Model
+
+log = logging.getLogger(__name__)
 
 SPLIT = 200
 """Documents that are encoded at once."""
@@ -68,3 +73,95 @@ def groups(documents: Iterable[Document], batch: int) -> Iterator[list[Document]
         group.append(document)
     if group:
         yield group
+
+
+AnyAnswer = TypeVar("AnyAnswer")
+
+
+def answer_each(
+    documents: Iterable[Document],
+    batch: int,
+    answer: Callable[[list[Document]], Iterable[AnyAnswer]],
+    empty: Callable[[Document], AnyAnswer],
+) -> Iterator[AnyAnswer]:
+    """Yield the answer about each document, computed in groups; one without events gets ``empty``."""
+    for group in groups(documents, batch):
+        full = [document for document in group if document.events]
+        answers = iter(answer(full)) if full else iter(())
+        for document in group:
+            yield next(answers) if document.events else empty(document)
+
+
+ENOUGH = 1_000
+"""Words after which a warning is given, if the input does not end before."""
+
+
+@dataclass
+class OovStats:
+    """The number of words that were read, and of those that are out of the vocabulary."""
+
+    words: int = 0
+    unknown: int = 0
+
+    @classmethod
+    def of(cls, model: Model, documents: Iterable[Document]) -> OovStats:
+        stats = cls()
+        for document in documents:
+            stats.add(model, document.events)
+        return stats
+
+    def counts(self) -> dict[str, int]:
+        return {"words": self.words, "unknown_words": self.unknown}
+
+    def add(self, model: Model, events: Iterable[Event]) -> None:
+        words = list(_words(model, events))
+        self.words += len(words)
+        self.unknown += model.vocabulary.word_ids(words).count(model.vocabulary.unknown)
+
+    @property
+    def warning(self) -> str | None:
+        """The warning if more than half of the words are unknown; None otherwise."""
+        if 2 * self.unknown <= self.words:
+            return None
+        return (
+            f"{self.unknown:,} of {self.words:,} words are unknown to the model: its answers say little\n"
+            "train one on your own data: ssdvae prepare events.jsonl --out corpus, then "
+            "ssdvae train corpus --out run"
+        )
+
+    def warn(self) -> None:
+        if (warning := self.warning) is not None:
+            log.warning(warning)
+
+
+def warn_if_oov(model: Model, documents: Iterable[Document]) -> Iterator[Document]:
+    """Yield the same documents; warn once if most of their words are unknown."""
+    stats, warned = OovStats(), False
+    for document in documents:
+        stats.add(model, document.events)
+        yield document
+        if not warned and stats.words >= ENOUGH:
+            stats.warn()
+            warned = True
+    if not warned:
+        stats.warn()
+
+
+def unknown_words(model: Model, events: Iterable[Event]) -> list[str]:
+    """Return the unknown words of some events, each once."""
+    return [word for word in dict.fromkeys(_words(model, events)) if word not in model.vocabulary]
+
+
+def _words(model: Model, events: Iterable[Event]) -> Iterator[str]:
+    """Yield the words that the model looks up, without empty slots and holes."""
+    for event in events:
+        words = folded(event.words) if model.vocabulary.lowercase else event.words
+        yield from (word for word in words if word not in (MISSING, HOLE))
+
+
+def count_unknown(model: Model, batch: Batch) -> list[int]:
+    """Return the number of unknown words of each document."""
+    counts: list[int] = (
+        ((batch.tokens == model.vocabulary.unknown) & batch.mask[..., None]).sum((1, 2)).tolist()
+    )
+    return counts

@@ -28,7 +28,7 @@ from ssdvae.data.readers import Skipped
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.data.stream import Chunk, Streamed, Task, document_files, parse_document, stream
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.inference.oov import OovStats
+from ssdvae.inference.inputs import OovStats
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import AnyPath, atomic_write
 from ssdvae.io.progress import SILENT, Progress

@@ -17,8 +17,7 @@ from ssdvae.data.batches import Batch, collate, within_bounds
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.data.vocabulary import UNNAMED, Inventory
-from ssdvae.inference.inputs import groups, to_batch
-from ssdvae.inference.oov import count_unknown
+from ssdvae.inference.inputs import count_unknown, groups, to_batch
 from ssdvae.inference.output import Ranked, Row, ranked_everywhere, slot_columns
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import Advance, no_advance

@@ -24,13 +24,11 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Document, Event, Slots
 from ssdvae.data.options import Split
-from ssdvae.inference.forecast import Forecast, next_events
-from ssdvae.inference.inputs import groups, to_batch
-from ssdvae.inference.oov import count_unknown
+from ssdvae.inference.forecast import Forecast, Rollout, next_events
+from ssdvae.inference.inputs import answer_each, count_unknown, to_batch
 from ssdvae.inference.options import AnomalyOptions
 from ssdvae.inference.output import Ranked, Row, ranked_everywhere, slot_columns
 from ssdvae.inference.posterior import gold_record
-from ssdvae.inference.search import Rollout
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import SILENT, Advance, Progress, no_advance
 from ssdvae.models.base import LanguageModel, Model, as_frame_model, as_language_model
@@ -153,13 +151,13 @@ def score_documents(
     Percentiles are taken against ``quantiles``, by default those that are saved with the model. No more than
     a batch is held at once.
     """
-    model, quantiles = as_language_model(model), model.quantiles if quantiles is None else quantiles
-    for group in groups(documents, batch):
-        full = [document for document in group if document.events]
-        rows = iter(_scored(model, full, frames, quantiles)) if full else iter(())
-        for document in group:
-            empty = ScoredDocument(document.id, (), None, kind_of(model), 0, model.slots)
-            yield next(rows) if document.events else empty
+    quantiles = model.quantiles if quantiles is None else quantiles
+    scoring = as_language_model(model)
+
+    def empty(document: Document) -> ScoredDocument:
+        return ScoredDocument(document.id, (), None, kind_of(scoring), 0, model.slots)
+
+    return answer_each(documents, batch, lambda some: _scored(scoring, some, frames, quantiles), empty)
 
 
 def _scored(

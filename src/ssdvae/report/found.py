@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ssdvae.analysis.clusters import Clusters
 from ssdvae.analysis.explain import Explanation, explain
+from ssdvae.analysis.options import ReportOptions
 from ssdvae.analysis.transitions import Transitions
+from ssdvae.analysis.words import Clusters
 from ssdvae.data.corpus import Documents
 from ssdvae.data.events import Document, Slots
 from ssdvae.data.vocabulary import UNKNOWN
@@ -27,7 +28,6 @@ from ssdvae.inference.posterior import InferredDocument, InferredEvent, infer_do
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import Model
 from ssdvae.report.charts import Shares, percent
-from ssdvae.report.options import ReportOptions
 from ssdvae.report.pictures import LINKS, of_transitions
 from ssdvae.report.render import Chips, Details, Figure, Name, Section, Steps, Table, absent, word_text
 from ssdvae.report.runs import ReportedRun
@@ -240,14 +240,14 @@ def frame_table(found: Explanation, id: str, href: Href | None = None) -> list[A
     fit = (
         ""
         if purity is None
-        else f" Of the events whose frame is known, {percent(purity)} have the commonest known frame of "
+        else f" Of the events whose frame is known, {percent(purity)} have the most frequent known frame of "
         "their cluster (purity)."
     )
     return [
         "How many events are expected to have each frame, the heads that they have, p(word | frame), "
         f"and the frames of the event after it, with their shares.{fit}",
         _long_table(
-            f"The {len(rows)} commonest frames", ["frame", "events", "its words", "followed by"], rows, id
+            f"The {len(rows)} most frequent frames", ["frame", "events", "its words", "followed by"], rows, id
         ),
     ]
 
@@ -267,7 +267,7 @@ def verb_table(found: Explanation, id: str) -> Table:
         ]
         for v in _most_frequent(words.word_counts, words.vocabulary.names)
     ]
-    caption = f"The {len(rows)} commonest heads of events, and their frames: p(frame | word), on average"
+    caption = f"The {len(rows)} most frequent heads of events, and their frames: p(frame | word), on average"
     return _long_table(caption, ["word", "events", "its frames"], rows, id)
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from ssdvae.analysis.options import ReportOptions
 from ssdvae.data.corpus import Corpus
 from ssdvae.evaluation.summary import Published
 from ssdvae.io.files import atomic_write
 from ssdvae.io.progress import Advance, no_advance
 from ssdvae.report.found import found_in
-from ssdvae.report.options import ReportOptions
 from ssdvae.report.render import Details, Heading, Section, asset, render, style
 from ssdvae.report.runs import ReportedRun, data_tables, options_table, read_runs, runs_table
 from ssdvae.report.scores import learning_curves, score_blocks

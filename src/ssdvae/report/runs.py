@@ -10,7 +10,7 @@ from typing import Any
 
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.options import SPLITS, Split
-from ssdvae.evaluation.registry import mark_of
+from ssdvae.evaluation.task import mark_of
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import real_path
 from ssdvae.io.run import Metrics, Run, best_validation, unique_folders

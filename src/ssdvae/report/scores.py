@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ssdvae.data.options import Split
-from ssdvae.evaluation.registry import TASKS, mark_of
 from ssdvae.evaluation.summary import Published, PublishedFigure, Row, summarize
+from ssdvae.evaluation.task import TASKS, Task, mark_of
 from ssdvae.evaluation.task import Figure as Score
-from ssdvae.evaluation.task import Task
 from ssdvae.io.scores import Measurement
 from ssdvae.report.charts import Axis, Bars, Curves, Mark, Series
 from ssdvae.report.pictures import of_curves

@@ -22,7 +22,7 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.evaluation.diagnostics import majority_frames_of_run
 from ssdvae.evaluation.measure import measure
 from ssdvae.evaluation.options import EvaluateOptions
-from ssdvae.evaluation.registry import find_task
+from ssdvae.evaluation.task import find_task
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import sha256
 from ssdvae.io.progress import SILENT, Bars, Progress

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from ssdvae.data.options import EngineOptions
 from ssdvae.evaluation.options import EvaluateOptions
-from ssdvae.options import FilePath, names_of_text
-from ssdvae.presets import PRESETS
+from ssdvae.options import PRESETS, FilePath, names_of_text
 from ssdvae.training.options import TrainOptions
 
 REPRODUCED = (

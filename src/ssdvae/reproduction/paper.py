@@ -14,9 +14,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
-from ssdvae.evaluation.registry import TASKS
 from ssdvae.evaluation.summary import Published, PublishedFigure
-from ssdvae.evaluation.task import ATTENTION, FRAMES, Task
+from ssdvae.evaluation.task import ATTENTION, FRAMES, TASKS, Task
 from ssdvae.io.errors import UserError
 from ssdvae.reproduction.options import ReproduceOptions, Version
 from ssdvae.training.options import TrainOptions

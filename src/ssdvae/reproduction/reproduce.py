@@ -14,8 +14,7 @@ from ssdvae.data.items import read_cloze
 from ssdvae.data.prepare import single_events
 from ssdvae.evaluation.measure import as_trained
 from ssdvae.evaluation.options import EvaluateOptions
-from ssdvae.evaluation.registry import find_task
-from ssdvae.evaluation.task import Task
+from ssdvae.evaluation.task import Task, find_task
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import atomic_write, check_exists
 from ssdvae.io.progress import SILENT, Progress

@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 from pydantic.fields import FieldInfo
 
 from ssdvae.data.corpus import Corpus
-from ssdvae.evaluation.registry import find_figure, find_task, mark_of
 from ssdvae.evaluation.summary import Spread
-from ssdvae.evaluation.task import Figure
+from ssdvae.evaluation.task import Figure, find_figure, find_task, mark_of
 from ssdvae.io.errors import DataError, not_installed, shorten
 from ssdvae.io.files import atomic_write, check_exists, text_lines
 from ssdvae.io.run import Run, best_validation

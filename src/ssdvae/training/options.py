@@ -19,8 +19,7 @@ from ssdvae.models.options import (
     model_options_class,
     models_with,
 )
-from ssdvae.options import FilePath, Options, with_default
-from ssdvae.presets import Counts, Preset, sizes
+from ssdvae.options import Counts, FilePath, Options, Preset, sizes, with_default
 
 MODEL_FIELD = FieldInfo(
     annotation=Literal[tuple(MODEL_OPTIONS)],  # type: ignore[arg-type]  # known when it runs

@@ -18,7 +18,7 @@ from ssdvae.evaluation.diagnostics import warnings_for
 from ssdvae.evaluation.fitting import fit_reader, fitting_half, measuring_half
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
-from ssdvae.evaluation.registry import mark_of
+from ssdvae.evaluation.task import mark_of
 from ssdvae.inference.posterior import name_frames
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import SILENT, Advance, Progress, no_advance
@@ -128,8 +128,8 @@ class Trainer:
         self.say(f"training in {count} process{'es' if count > 1 else ''} on {device}")
         if as_frame_model(self.model) is not None:
             self.say(
-                "frames: share of the known ones that are inferred (by head: what the commonest known frame "
-                "of the head has);\ninformation: nats that a frame says of its event, 0 if nothing"
+                "frames: accuracy (majority baseline: the most frequent known frame of the head)\n"
+                "information: mutual information of event and frame, in nats"
             )
         clock = time.monotonic() - state.seconds
         saved = time.monotonic()
@@ -271,8 +271,9 @@ def _validation_line(record: dict[str, Any], train_loss: float, best: bool) -> s
     figures = [] if perplexity is None else [f"ppl {_short(perplexity)}{mark_of('ppl', record)}"]
     figures += [f"bound {_short(record['ppl_bound'])}"] if "ppl_bound" in record else []
     if accuracy is not None:
-        by_head = record.get("frame_commonest")
-        figures.append(f"frames {accuracy:.1%}" + ("" if by_head is None else f" (by head {by_head:.1%})"))
+        majority = record.get("frame_commonest")
+        beside = "" if majority is None else f" (majority baseline {majority:.1%})"
+        figures.append(f"frames {accuracy:.1%}{beside}")
     figures += [f"information {record['latent_information']:.2f}"] if "latent_information" in record else []
     return (
         f"epoch {record['epoch']:g}  step {record['step']}  train loss {train_loss:.2f}"
