@@ -75,7 +75,7 @@ def test_a_cloze_file_is_known_by_what_is_in_it(job: Job) -> None:
     assert cache(file, own).covers(TRIAL, job, NAMES)
     assert not cache(own).covers(TRIAL, job, NAMES)
     assert not cache().covers(TRIAL, job, NAMES)
-    other = replace(job, requests=(job.requests[0], replace(job.requests[1], sha256="second")))
+    other = replace(job, requests=(job.requests[0], job.requests[1]._replace(sha256="second")))
     assert "another file nyt" in (cache(file, own).mismatch(TRIAL, other, NAMES) or "")
     # Of a file that is not asked for nothing is said.
     assert cache(file, own).mismatch(TRIAL, replace(job, requests=job.requests[:1]), NAMES) is None

@@ -6,7 +6,6 @@ that closes, the job saves a checkpoint and stops.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shutil
@@ -16,7 +15,9 @@ import threading
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Annotated, NamedTuple
+
+from pydantic import PlainSerializer, TypeAdapter
 
 from ssdvae.data.corpus import Corpus
 from ssdvae.evaluation.diagnostics import majority_frames_of_run
@@ -35,8 +36,7 @@ from ssdvae.training.train import resume, train
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class TaskRequest:
+class TaskRequest(NamedTuple):
     """A task to measure, and the checksum of its data."""
 
     task: str
@@ -50,32 +50,16 @@ class Job:
 
     run: Path
     corpus: Path
-    training: TrainOptions
+    training: Annotated[TrainOptions, PlainSerializer(TrainOptions.to_dict)]
     evaluation: EvaluateOptions
     requests: tuple[TaskRequest, ...]
 
     def to_json(self) -> str:
-        record = {
-            "run": str(self.run),
-            "corpus": str(self.corpus),
-            "training": self.training.to_dict(),
-            "evaluation": self.evaluation.to_dict(),
-            "requests": [[r.task, r.sha256, r.cloze and str(r.cloze)] for r in self.requests],
-        }
-        return json.dumps(record)
+        return ADAPTER.dump_json(self).decode()
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        record = json.loads(text)
-        return cls(
-            Path(record["run"]),
-            Path(record["corpus"]),
-            TrainOptions(**record["training"]),
-            EvaluateOptions(**record["evaluation"]),
-            tuple(
-                TaskRequest(task, digest, path and Path(path)) for task, digest, path in record["requests"]
-            ),
-        )
+    def from_json(cls, text: str) -> Job:
+        return ADAPTER.validate_json(text)
 
     def measurements(self, weights: str | None = None) -> dict[TaskRequest, Measurement]:
         """Return the measurements that there are; with ``weights``, of the model with this checksum alone."""
@@ -92,6 +76,9 @@ class Job:
         if not Run(self.run).state().finished:
             return False
         return set(self.measurements(_weights(self.run))) == set(self.requests)
+
+
+ADAPTER = TypeAdapter(Job)
 
 
 def _weights(run: Path) -> str:

@@ -83,11 +83,22 @@ def reproduce(
         corpora = {False: corpus}
         if any(trial.row.single for trial in trials) or single.exists():
             corpora[True] = single_events(corpus, single)
-        planner = _Planner(corpora, out, options, training, evaluation)
-        jobs = planner.jobs(trials)
+
+        def jobs_of(trials: Iterable[Trial]) -> dict[Trial, Job]:
+            return {
+                t: _job(t, corpora[t.row.single], out, options, training, evaluation)
+                for t in trials
+                if t.row.single in corpora
+            }
+
+        jobs = jobs_of(trials)
         cache = None if options.cells is None else ResultsCache.read(options.cells)
         for trial, job in jobs.items():
-            refuse_other_options(job)
+            if found := differences(job):
+                raise UserError(
+                    f"{job.run} was made with other options: {'; '.join(found)}\n"
+                    "ask for the same, choose another --out, or remove that folder"
+                )
             for request in job.requests:
                 find_task(request.task).check(job.training.model_options, job.evaluation)
             if cache and (problem := cache.mismatch(trial, job, names)):
@@ -101,7 +112,7 @@ def reproduce(
         every = make_trials(parse_targets("all"), options.changed(models=None))
         known = {
             trial: job
-            for trial, job in planner.jobs(t for t in every if t.row.single in corpora).items()
+            for trial, job in jobs_of(every).items()
             if not differences(job) and not (cache and cache.mismatch(trial, job, names))
         }
         output = _Output(tables, known, out, TableContext(options, shared, corpus), cache)
@@ -147,29 +158,23 @@ def _requests(
             yield TaskRequest(task.name, data.sha256, path)
 
 
-@dataclass(frozen=True)
-class _Planner:
-    """Makes jobs of trials."""
-
-    corpora: Mapping[bool, Corpus]  # of documents (False) and, where it is needed, of single events (True)
-    out: Path
-    options: ReproduceOptions
-    training: Mapping[str, Any]
-    evaluation: EvaluateOptions
-
-    def jobs(self, trials: Iterable[Trial]) -> dict[Trial, Job]:
-        return {trial: self._job(trial) for trial in trials}
-
-    def _job(self, trial: Trial) -> Job:
-        training, corpus = trial.row.train_options(self.training, trial.seed), self.corpora[trial.row.single]
-        tasks = map(find_task, sorted(trial.tasks))
-        return Job(
-            self.out / "runs" / trial.name,
-            corpus.folder.resolve(),
-            training,
-            as_trained(self.evaluation, ContextWindow.of(training)),
-            tuple(r for task in tasks for r in _requests(task, corpus, self.options, self.evaluation)),
-        )
+def _job(
+    trial: Trial,
+    corpus: Corpus,
+    out: Path,
+    options: ReproduceOptions,
+    training: Mapping[str, Any],
+    evaluation: EvaluateOptions,
+) -> Job:
+    chosen = trial.row.train_options(training, trial.seed)
+    tasks = map(find_task, sorted(trial.tasks))
+    return Job(
+        out / "runs" / trial.name,
+        corpus.folder.resolve(),
+        chosen,
+        as_trained(evaluation, ContextWindow.of(chosen)),
+        tuple(request for task in tasks for request in _requests(task, corpus, options, evaluation)),
+    )
 
 
 def differences(job: Job) -> list[str]:
@@ -183,15 +188,6 @@ def differences(job: Job) -> list[str]:
     if fingerprint and fingerprint != corpus.fingerprint:
         found.append("it was trained on another corpus")
     return found
-
-
-def refuse_other_options(job: Job) -> None:
-    """Refuse a run that was made with other options, or on another corpus."""
-    if found := differences(job):
-        raise UserError(
-            f"{job.run} was made with other options: {'; '.join(found)}\n"
-            "ask for the same, choose another --out, or remove that folder"
-        )
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any, Protocol
@@ -57,9 +58,11 @@ class SweepState:
         del self.left[trial]
         self.running[trial] = time.monotonic()
 
-    def finish(self, trial: Trial, seconds: float) -> None:
-        del self.running[trial]
-        self.done[trial], self.seconds[trial] = None, seconds
+    def finish(self, trial: Trial) -> float:
+        """Return the seconds that a trial took."""
+        self.seconds[trial] = time.monotonic() - self.running.pop(trial)
+        self.done[trial] = None
+        return self.seconds[trial]
 
     def fail(self, trial: Trial) -> None:
         del self.running[trial]
@@ -67,13 +70,8 @@ class SweepState:
 
     @property
     def counts(self) -> str:
-        states = (
-            ("done", self.done),
-            ("running", self.running),
-            ("left", self.left),
-            ("failed", self.failed),
-        )
-        return ", ".join(f"{len(trials)} {name}" for name, trials in states if trials) or "nothing to do"
+        names = ("done", "running", "left", "failed")
+        return ", ".join(f"{number} {name}" for name in names if (number := len(getattr(self, name))))
 
     @property
     def summary(self) -> str:
@@ -127,19 +125,13 @@ Environment = dict[str, str]
 
 
 class TrialProcess(Protocol):
-    """A trial that was started."""
+    """A trial that was started: ``stop`` lets it save and end."""
 
-    def poll(self) -> int | None:
-        """Return the exit code, once it has ended."""
-        ...
+    def poll(self) -> int | None: ...
 
-    def stop(self) -> None:
-        """Let it save and stop."""
-        ...
+    def stop(self) -> None: ...
 
-    def wait(self) -> object:
-        """Wait until it has ended."""
-        ...
+    def wait(self) -> object: ...
 
 
 Launch = Callable[[Job, Environment, Path], TrialProcess]
@@ -155,7 +147,7 @@ def open_launcher(
     ``lock`` is the open file that says that a sweep is at work: processes of this machine hold it, too.
     """
     if options.engine == "processes":
-        yield environments(options.jobs, trials), lambda job, place, log: _LocalProcess(job, place, log, lock)
+        yield environments(options.jobs, trials), partial(_start_here, lock=lock)
         return
     from ssdvae.engine.ray_cluster import Call, connect, size  # an extra
 
@@ -181,39 +173,27 @@ def environments(jobs: int, trials: int) -> list[Environment]:
     return [{"OMP_NUM_THREADS": threads} for _ in range(count)]
 
 
-def _open_process(job: str, log: Path, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a job; it watches its standard input, which closes when whoever started it ends."""
-    with open(log, "ab") as file:
-        return subprocess.Popen(
-            [sys.executable, "-m", "ssdvae.reproduction.job", job],
-            stdin=subprocess.PIPE,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            **options,
-        )
+class _JobProcess(subprocess.Popen[bytes]):
+    """A job, which watches its standard input and stops when that closes."""
 
-
-class _LocalProcess:
-    def __init__(self, job: Job, environment: Environment, log: Path, lock: int) -> None:
-        # Ctrl-C at a terminal goes to all processes; a trial is stopped by us, once, so that it can save.
-        # What is blocked here stays blocked in the new process.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            self.process = _open_process(
-                job.to_json(), log, env={**os.environ, **environment}, pass_fds=[lock]
-            )
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-    def poll(self) -> int | None:
-        return self.process.poll()
+    def __init__(self, job: str, log: Path, **options: Any) -> None:
+        with open(log, "ab") as file:
+            command = [sys.executable, "-m", "ssdvae.reproduction.job", job]
+            super().__init__(command, stdin=subprocess.PIPE, stdout=file, stderr=subprocess.STDOUT, **options)
 
     def stop(self) -> None:
-        if self.process.stdin is not None:
-            self.process.stdin.close()
+        assert self.stdin is not None
+        self.stdin.close()
 
-    def wait(self) -> int:
-        return self.process.wait()
+
+def _start_here(job: Job, environment: Environment, log: Path, lock: int) -> _JobProcess:
+    # Ctrl-C at a terminal goes to all processes; a trial is stopped by us, once, so that it can save.
+    # What is blocked here stays blocked in the new process.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return _JobProcess(job.to_json(), log, env={**os.environ, **environment}, pass_fds=[lock])
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _run_on_node(folder: str, job: str, log: str) -> int:
@@ -224,12 +204,11 @@ def _run_on_node(folder: str, job: str, log: str) -> int:
         # The process that a lost machine left may still be saving.
         with lock_path(run / LOCK, None):
             pass
-    process = _open_process(job, Path(log))
+    process = _JobProcess(job, Path(log))
     try:
         return process.wait()
     except BaseException:
-        assert process.stdin is not None
-        process.stdin.close()
+        process.stop()
         process.wait()
         raise
 
@@ -256,7 +235,6 @@ class _Running:
     environment: Environment
     log: Path
     log_start: int  # the end of what an earlier attempt has written
-    started: float
 
 
 def sweep(
@@ -297,9 +275,8 @@ def sweep(
                         state.fail(one.trial)
                         log.warning(failed[one.trial])
                     else:
-                        seconds = time.monotonic() - one.started
-                        state.finish(one.trial, seconds)
-                        log.info(f"finished {one.trial.name} in {duration(seconds)}; {state.summary}")
+                        took = duration(state.finish(one.trial))
+                        log.info(f"finished {one.trial.name} in {took}; {state.summary}")
                         after_each()
                     advance()
                 if watch is not None:
@@ -323,7 +300,7 @@ def sweep(
 def _start(trial: Trial, job: Job, environment: Environment, logs: Path, launch: Launch) -> _Running:
     path = logs / f"{trial.name}.log"
     log_start = path.stat().st_size if path.exists() else 0
-    return _Running(trial, launch(job, environment, path), environment, path, log_start, time.monotonic())
+    return _Running(trial, launch(job, environment, path), environment, path, log_start)
 
 
 def _end_of_log(one: _Running, code: int) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+
+import pandas
 
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.options import Split
@@ -82,11 +81,6 @@ class Table:
 
 # Contents.
 
-CURVES_NOTE = (
-    f"Converged is the first validation within {CONVERGED - 1:.0%} of the run's own best perplexity. The "
-    "paper draws this and prints no figures."
-)
-
 
 def paper_table(table: str) -> str | None:
     """Return the paper's number of one of our tables; None if the paper prints no figures for it."""
@@ -99,7 +93,9 @@ def paper_table(table: str) -> str | None:
 def _title_and_note(table: str) -> tuple[str, str]:
     task = table_tasks()[table]
     if task is None:
-        return "Convergence", CURVES_NOTE
+        within = f"within {CONVERGED - 1:.0%} of the run's own best perplexity"
+        note = f"Converged is the first validation {within}. The paper draws this and prints no figures."
+        return "Convergence", note
     if table == ABLATION:
         return "Addition against concatenation, perplexity", "Lower is better."
     return task.title + (" on single events" if task.single_events else ""), task.explanation
@@ -144,27 +140,23 @@ class Column:
 
 
 def table_columns(table: str, split: Split, cloze: Sequence[str]) -> list[Column]:
-    """Return the columns of a table. Figures that the paper has come twice, its own first."""
-    columns = []
-    for column in _measured_columns(table, cloze):
-        if any(_is_in_column(p, table, column, split) for p in published_figures().figures):
-            columns.append(replace(column, heading=f"{column.heading}, paper", is_papers=True))
-            column = replace(column, heading=f"{column.heading}, ours")
-        columns.append(column)
-    return columns
-
-
-def _measured_columns(table: str, cloze: Sequence[str]) -> list[Column]:
-    """Return what is measured for a table, first the figures that the paper has too."""
+    """Return the columns of a table. Figures that the paper has come first and twice, its own before ours."""
     task = table_tasks()[table]
     if task is None:
         return [Column(figure, figure.title) for figure in CURVE_FIGURES]
     figures = sorted((f for f in task.figures if f.compared), key=lambda figure: figure.paper is None)
     if table == ABLATION:
         figures = [figure for figure in figures if figure.paper]
-    if task.takes_cloze_files:
-        return [Column(figure, f"{data}, {figure.title}", data) for data in cloze for figure in figures]
-    return [Column(figure, figure.title) for figure in figures]
+    columns = []
+    for data in cloze if task.takes_cloze_files else [CORPUS]:
+        for figure in figures:
+            title = f"{data}, {figure.title}" if task.takes_cloze_files else figure.title
+            column = Column(figure, title, data)
+            if any(_is_in_column(p, table, column, split) for p in published_figures().figures):
+                columns.append(replace(column, heading=f"{title}, paper", is_papers=True))
+                column = replace(column, heading=f"{title}, ours")
+            columns.append(column)
+    return columns
 
 
 def _is_in_column(p: PublishedFigure, table: str, column: Column, split: str) -> bool:
@@ -285,67 +277,43 @@ def markdown(table: Table) -> str:
     return f"**{markdown_text(table.title)}**\n\n{body}\n\n{markdown_text(table.note)}\n"
 
 
-def _folded(text: str) -> str:
-    return " ".join(text.split())
-
-
 def csv_text(table: Table) -> str:
     """Return CSV in which a number has two columns, mean and deviation, with all digits.
 
     An empty one was not measured, or has no deviation. Figures of which some are marked have a third column.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    columns = zip(*(values for _, values in table.rows), strict=True)
-    marked = [any(value is not None and value.mark for value in column) for column in columns]
+    names = pandas.DataFrame([row_names for row_names, _ in table.rows])
+    columns: list[pandas.Series] = [names[place] for place in names]
     heads = [*table.head[: table.names]]
-    for figure, mark in zip(table.head[table.names :], marked, strict=True):
-        heads += [figure, f"{figure}, deviation", *([f"{figure}, mark"] if mark else [])]
-    writer.writerow(map(_folded, heads))
-    for names, values in table.rows:
-        numbers: list[str] = []
-        for value, mark in zip(values, marked, strict=True):
-            pair = (None, None) if value is None else (value.mean, value.deviation)
-            numbers += ["" if x is None else repr(float(x)) for x in pair]
-            numbers += ["" if value is None else value.mark.strip()] if mark else []
-        # A name has one line in any format; a lone carriage return would break the file.
-        writer.writerow([*map(_folded, names), *numbers])
-    return out.getvalue()
+    numbers = zip(*(values for _, values in table.rows), strict=True)
+    for head, values in zip(table.head[table.names :], numbers, strict=True):
+        parts = {head: "mean", f"{head}, deviation": "deviation"}
+        if any(value is not None and value.mark for value in values):
+            parts[f"{head}, mark"] = "mark"
+        heads += parts
+        columns += [
+            pandas.Series([value and getattr(value, part) for value in values]) for part in parts.values()
+        ]
+    frame = pandas.concat(columns, axis=1, keys=range(len(columns)))
+    # A text has one line in any format; a lone carriage return would break the file.
+    frame = frame.map(lambda cell: " ".join(cell.split()) if isinstance(cell, str) else cell)
+    text: str = frame.to_csv(header=[" ".join(head.split()) for head in heads], index=False)
+    return text
 
 
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': "''",
-    **{character: f"{{{character}}}" for character in "[]*"},  # at the start of a line, of a line's options
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "±": r"$\pm$",
-    "†": r"\dag{}",
-    "ε": r"$\varepsilon$",
-    "–": "--",
-    "“": "``",
-    "”": "''",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-}
-"""Characters that LaTeX would take for something else, or does not know."""
+LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+        **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}", "*": "{*}"},
+        **{"±": r"$\pm$", "†": r"\dag{}", "ε": r"$\varepsilon$", "≤": r"$\leq$", "≥": r"$\geq$"},
+        **{"–": "--", "“": "``", "”": "''", '"': "''"},
+    }
+)
+"""Characters that LaTeX would take for something else, or does not know without a package."""
 
 WIDE = 40
 """A column with a longer text than this is broken into lines."""
-
-
-def _latex_text(text: str) -> str:
-    return "".join(LATEX.get(character) or _ascii(character) for character in _folded(text))
-
-
-def _ascii(character: str) -> str:
-    """Return an ASCII character as it is, and any other by the letter it is made of, where there is one."""
-    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
-    return plain if plain.isalnum() or character.isascii() else "?"
 
 
 def latex(table: Table) -> str:
@@ -357,9 +325,12 @@ def latex(table: Table) -> str:
         else ("l" if place < table.names else "r")
         for place in range(len(table.head))
     ]
-    head, *body = (" & ".join(map(_latex_text, line)) + r" \\" for line in [list(table.head), *lines])
+    head, *body = (
+        " & ".join(" ".join(cell.translate(LATEX).split()) for cell in line) + r" \\"
+        for line in [list(table.head), *lines]
+    )
     begin = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{''.join(columns)}}}", r"\hline", head]
-    caption = rf"\caption{{{_latex_text(f'{table.title}. {table.note}')}}}"
+    caption = rf"\caption{{{' '.join(f'{table.title}. {table.note}'.translate(LATEX).split())}}}"
     end = [r"\hline", r"\end{tabular}", caption, rf"\label{{tab:{table.name}}}", r"\end{table}", ""]
     return "\n".join([*begin, r"\hline", *body, *end])
 
