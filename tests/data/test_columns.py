@@ -18,6 +18,7 @@ from ssdvae.data.options import PrepareOptions
 from ssdvae.data.readers.tables import sort_rows
 from ssdvae.io.errors import DataError, Malformed, UserError
 from ssdvae.io.files import stop_at_first_error
+from ssdvae.io.records import parse
 
 NAMES = st.text("abcXYZ:_ é", min_size=1, max_size=6).map(str.strip).filter(bool)
 NUMBERS = st.floats(-1e9, 1e9) | st.integers(-5, 5).map(float)
@@ -31,12 +32,13 @@ def columns(draw: st.DrawFn) -> Columns:
     )
     case, head, *rest = names
     bins = {name: draw(EDGES) for name in rest if draw(st.booleans())}
-    return Columns(case, head, draw(st.none() | NAMES), tuple(rest), draw(st.none() | NAMES), False, bins)
+    time, label = draw(st.none() | NAMES), draw(st.none() | NAMES)
+    return Columns(case=case, head=head, time=time, arguments=tuple(rest), label=label, bins=bins)
 
 
 @given(columns())
 def test_columns_are_kept_as_they_are(mine: Columns) -> None:
-    assert Columns.from_record(json.loads(json.dumps(mine.to_record()))) == mine
+    assert parse(Columns, json.loads(mine.model_dump_json())) == mine
     assert len(mine.slots) == 1 + len(mine.arguments)
 
 
@@ -53,13 +55,13 @@ def test_columns_are_kept_as_they_are(mine: Columns) -> None:
     ],
 )
 def test_a_record_that_nobody_wrote_is_refused(change: dict[str, Any], message: str) -> None:
-    record = Columns("ticket", "action", "when", ("agent", "amount"), "stage").to_record()
+    known = {"case": "ticket", "head": "action", "time": "when", "arguments": ["agent", "amount"]}
     with pytest.raises(Malformed, match=message):
-        Columns.from_record({**record, **change})
+        parse(Columns, {**known, **change}, "columns")
 
 
 def test_slots_are_called_like_columns_as_far_as_they_can() -> None:
-    mine = Columns("t", "Event Name", "w", ("id", "a,b", "org:resource"), gaps=True)
+    mine = Columns(case="t", head="Event Name", time="w", arguments=("id", "a,b", "org:resource"), gaps=True)
     assert mine.slots == ("Event_Name", "id_", "a_b", "org:resource", "gap")
 
 
@@ -67,7 +69,7 @@ def test_settings_name_the_columns() -> None:
     assert columns_of(PrepareOptions(), log=False) is None
     assert columns_of(PrepareOptions(), log=True) == XES
     asked = PrepareOptions(case="t", head="a", arguments="x, y", label="l", bin="y=3")
-    assert columns_of(asked, log=False) == Columns("t", "a", None, ("x", "y"), "l")
+    assert columns_of(asked, log=False) == Columns(case="t", head="a", arguments=("x", "y"), label="l")
     assert asked.bins == {"y": 3}
     mine = columns_of(PrepareOptions(label="stage", gaps=True), log=True)
     assert mine is not None
@@ -89,7 +91,7 @@ def quantile_edges(numbers: list[float], count: int) -> tuple[float, ...]:
     with TemporaryDirectory() as folder:
         path = Path(folder, "rows.csv")
         path.write_text("case,head,amount\n" + "".join(f"a,b,{number!r}\n" for number in numbers))
-        columns = Columns("case", "head", arguments=("amount",))
+        columns = Columns(case="case", head="head", arguments=("amount",))
         binned = frozenset({"amount"})
         with sort_rows(path, "csv", columns, stop_at_first_error, binned=binned) as rows:
             return rows.edges({"amount": count})["amount"]

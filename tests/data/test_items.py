@@ -43,9 +43,11 @@ def items(draw: st.DrawFn) -> list[MaskedItem | OrderItem]:
     for script in draw(st.lists(scripts(width, 2), min_size=1, max_size=3)):
         places = range(len(script))
         if masked:
-            made.append(MaskedItem(script, draw(st.sampled_from(places)), draw(scripts(width, 1))))
+            made.append(
+                MaskedItem(events=script, place=draw(st.sampled_from(places)), others=draw(scripts(width, 1)))
+            )
         elif pairs := [(a, b) for a, b in itertools.combinations(places, 2) if script[a] != script[b]]:
-            made.append(OrderItem(script, draw(st.sampled_from(pairs))))
+            made.append(OrderItem(events=script, swapped=draw(st.sampled_from(pairs))))
     return made
 
 
@@ -83,7 +85,7 @@ E2 = '[["a", "b"], ["c", null]]'
         (MaskedItem, f'{{"events": {E2}, "place": 0, "others": [["a"]]}}', "found events of 1 and 2 words"),
         (MaskedItem, f'{{"events": {E2}, "place": 0}}', "found no others"),
         (OrderItem, f'{{"events": {E2}, "swapped": [1, 0]}}', "found the places 1 and 0"),
-        (OrderItem, f'{{"events": {E2}, "swapped": [0]}}', "found 1 places under 'swapped'"),
+        (OrderItem, f'{{"events": {E2}, "swapped": [0]}}', ".*swapped"),
         (OrderItem, '{"events": [["a"], ["a"]], "swapped": [0, 1]}', "found the same event at the places"),
         (OrderItem, f'{{"events": {E2}, "swapped": ["0", 1]}}', "found '0' at swapped"),
     ],

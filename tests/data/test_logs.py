@@ -9,7 +9,6 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from ssdvae.data.columns import Columns
+from ssdvae.data.columns import XES, Columns
 from ssdvae.data.events import Document, Event
 from ssdvae.data.options import ColumnOptions, PrepareOptions
 from ssdvae.data.prepare import prepare
@@ -31,7 +30,13 @@ from ssdvae.data.readers.tables import sort_rows
 from ssdvae.io.errors import DataError, UserError
 from ssdvae.io.files import stop_at_first_error
 
-COLUMNS = Columns("ticket", "action", "when", ("agent", "product"), "stage")
+COLUMNS = Columns(case="ticket", head="action", time="when", arguments=("agent", "product"), label="stage")
+
+
+def changed(columns: Columns, **changes: Any) -> Columns:
+    return columns.model_copy(update=changes)
+
+
 NAMES = COLUMNS.read
 Row = dict[str, Any]
 
@@ -128,7 +133,7 @@ def read(
     name: str, content: bytes, columns: Columns = COLUMNS, skipped: Skipped | None = None
 ) -> list[Document]:
     if ".xes" in name and columns.case == "ticket":
-        columns = replace(columns, case="case:ticket")
+        columns = changed(columns, case="case:ticket")
     with TemporaryDirectory() as folder:
         path = Path(folder, name)
         path.write_bytes(content)
@@ -148,7 +153,7 @@ def test_a_table_in_shards_is_one_table(rows: list[Row], ending: str, size: int)
         found = list(read_documents(folder, columns=COLUMNS, strict=True))
         assert found == expected(rows)
         with pytest.raises(DataError, match="no column 'agnt'"):
-            list(read_documents(folder, columns=replace(COLUMNS, arguments=("agnt", "product")), strict=True))
+            list(read_documents(folder, columns=changed(COLUMNS, arguments=("agnt", "product")), strict=True))
 
 
 ROW: Row = {
@@ -224,7 +229,7 @@ def test_a_corpus_of_a_table_in_shards(tmp_path: Path) -> None:
 @settings(max_examples=30, deadline=None)
 @given(ROWS, st.sampled_from(list(FORMATS)), st.booleans())
 def test_rows_are_grouped_by_case_and_sorted_by_time(rows: list[Row], name: str, timed: bool) -> None:
-    columns = COLUMNS if timed else replace(COLUMNS, time=None)
+    columns = COLUMNS if timed else changed(COLUMNS, time=None)
     assert read(name, FORMATS[name](rows), columns) == expected(rows, timed)
 
 
@@ -263,7 +268,7 @@ def test_the_result_does_not_depend_on_the_memory(tmp_path: Path, monkeypatch: p
         binned = frozenset({"product"})
         with sort_rows(tmp_path / "a.csv", "csv", COLUMNS, stop_at_first_error, binned=binned) as some:
             edges = some.edges({"product": 10})
-            results.append((edges, list(some.documents(replace(COLUMNS, bins=edges)))))
+            results.append((edges, list(some.documents(changed(COLUMNS, bins=edges)))))
     assert results[0] == results[1]
     edges, documents = results[0]
     assert len(edges["product"]) == 9
@@ -318,11 +323,11 @@ def test_a_bad_row_is_told_by_its_line(name: str, change: Row, message: str) -> 
 def test_a_column_that_is_not_there_is_told_with_those_that_are(
     name: str, wrong: str, skipped: Skipped | None, tmp_path: Path
 ) -> None:
-    columns = replace(COLUMNS, case="case:ticket" if name == "a.xes" else "ticket")
+    columns = changed(COLUMNS, case="case:ticket" if name == "a.xes" else "ticket")
     path = tmp_path / name
     path.write_bytes(FORMATS[name]([ROW, ROW]))
     typo: Any = ("agemt", "product") if wrong == "arguments" else f"{getattr(columns, wrong)}x"
-    asked = replace(columns, **{wrong: typo})
+    asked = changed(columns, **{wrong: typo})
     near = "agent" if wrong == "arguments" else getattr(columns, wrong)
     with (
         pytest.raises(DataError, match=rf"no column '\w*:?\w*'(?s:.*)stage(?s:.*)did you mean '{near}'"),
@@ -365,16 +370,16 @@ def test_numbers_dates_and_inner_values_are_cells_too() -> None:
     with pytest.raises(DataError, match="row 2: found no case under 'ticket'"):
         read("a.parquet", sink.getvalue())
     line = b'{"ticket": 7, "when": 1.5, "action": "a b", "agent": {"name": {"last": "x"}}, "product": 1}'
-    asked = replace(COLUMNS, arguments=("agent.name.last", "product"), label=None)
+    asked = changed(COLUMNS, arguments=("agent.name.last", "product"), label=None)
     assert read("a.jsonl", line, asked) == [Document("7", (Event("a_b", "x", "1"),))]
     with pytest.raises(DataError, match=r"line 1: found \{.*under 'agent', expected a word or a number"):
-        read("a.jsonl", line, replace(asked, arguments=("agent",)))
+        read("a.jsonl", line, changed(asked, arguments=("agent",)))
 
 
 def test_gaps_and_bins_are_words() -> None:
     times = ["2024-01-01", "2024-01-01 00:00:05", "2024-01-02", "2025-06-01"]
     rows = [{**ROW, "when": when, "product": str(number)} for number, when in enumerate(times)]
-    columns = replace(COLUMNS, gaps=True, bins={"product": (1.0, 2.5)})
+    columns = changed(COLUMNS, gaps=True, bins={"product": (1.0, 2.5)})
     [document] = read("a.csv", csv_bytes([*rows, {**ROW, "product": ""}]), columns)
     assert [event.words[2:] for event in document.events] == [
         ("product:<1",),
@@ -404,7 +409,7 @@ EVENT = (
     "<event><string key='concept:name' value='A'><string key='of' value='inner'/></string>"
     "<date key='time:timestamp' value='2010-12-30T11:02:00.000+01:00'/></event>"
 )
-STANDARD = Columns("case:concept:name", "concept:name", "time:timestamp", ("concept:name.of",))
+STANDARD = XES.model_copy(update={"arguments": ("concept:name.of",)})
 
 
 def test_the_attributes_of_attributes() -> None:
@@ -492,7 +497,7 @@ def test_any_bytes_are_read_or_refused_in_words(name: str, change: bytes | list[
     documents: list[Document] = []
     with suppress(UserError):
         documents = read(
-            name, content, replace(COLUMNS, bins={"product": (1.0,)}), Skipped() if skip else None
+            name, content, changed(COLUMNS, bins={"product": (1.0,)}), Skipped() if skip else None
         )
     for document in documents:
         assert document.events

@@ -26,7 +26,13 @@ from tests.fuzz.damage import NASTY, bytes_changed, columns_changed, lines_chang
 from tests.fuzz.kinds import Kind
 
 TICKETS = Columns(
-    "ticket", "action", "when", ("agent", "product", "amount"), "stage", True, {"amount": (2.0, 5.0)}
+    case="ticket",
+    head="action",
+    time="when",
+    arguments=("agent", "product", "amount"),
+    label="stage",
+    gaps=True,
+    bins={"amount": (2.0, 5.0)},
 )
 BOM = b"\xef\xbb\xbf"
 

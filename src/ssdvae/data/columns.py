@@ -1,18 +1,20 @@
-"""The columns of a table or a log that make an event, and their cells as words."""
+"""The columns of a table or a log that make an event, and their cells as words and times."""
 
 from __future__ import annotations
 
 import difflib
 import math
 import numbers
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from datetime import date, datetime
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
 
 from ssdvae.data.events import RESERVED, Slots, check_slots, one_word
 from ssdvae.data.options import ColumnOptions
@@ -23,42 +25,33 @@ GAP = "gap"
 """The slot with the time since the event before."""
 
 
-class ColumnsRecord(Record, extra="ignore"):
-    """Columns as JSON, in the manifest of a corpus and the config of a model."""
+class Columns(Record, extra="ignore"):
+    """The names of columns by their role, in the manifest of a corpus and the config of a model.
 
-    case: str
-    head: str
-    time: str | None
-    arguments: list[str]
-    label: str | None
-    gaps: bool
-    bins: dict[str, list[float]]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The names of columns by their role. ``bins`` are the inner edges of the bins of numbers."""
+    ``bins`` are the inner edges of the bins of numbers.
+    """
 
     case: str
     head: str
     time: str | None = None
-    arguments: tuple[str, ...] = ()
+    arguments: Annotated[tuple[str, ...], Field(strict=False)] = ()
     label: str | None = None
     gaps: bool = False
-    bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    bins: dict[str, Annotated[tuple[float, ...], Field(strict=False)]] = Field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        names = [self.case, self.head, *self.arguments]
-        if not all(names):
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not all((self.case, self.head, *self.arguments)):
             raise Malformed("a column without a name", "a name for each")
         if self.gaps and self.time is None:
             raise Malformed("--gaps without a column of times", "--time to name it")
         for name, edges in self.bins.items():
             if name not in self.arguments:
                 raise Malformed(f"bins of {name!r}", f"one of the arguments: {', '.join(self.arguments)}")
-            if not all(map(math.isfinite, edges)) or list(edges) != sorted(set(edges)):
+            if list(edges) != sorted(set(edges)):
                 raise Malformed(f"the edges {shorten(list(edges))} of {name!r}", "numbers in rising order")
         self.slots  # noqa: B018  # refuses names that cannot be slots
+        return self
 
     @property
     def slots(self) -> Slots:
@@ -72,24 +65,6 @@ class Columns:
         meant = (self.case, self.time, self.head, *self.arguments, self.label)
         return list(dict.fromkeys(name for name in meant if name is not None))
 
-    def to_record(self) -> dict[str, Any]:
-        return {
-            "case": self.case,
-            "head": self.head,
-            "time": self.time,
-            "arguments": list(self.arguments),
-            "label": self.label,
-            "gaps": self.gaps,
-            "bins": {name: list(edges) for name, edges in self.bins.items()},
-        }
-
-    @classmethod
-    def from_record(cls, record: object, place: str = "columns") -> Columns:
-        """Return the columns of a record; the inverse of ``to_record``. Raises ``Malformed``."""
-        found = parse(ColumnsRecord, record, place)
-        bins = {name: tuple(edges) for name, edges in found.bins.items()}
-        return cls(**{**dict(found), "arguments": tuple(found.arguments), "bins": bins})
-
 
 def slot_name(column: str) -> str:
     """Return the name of the slot of a column."""
@@ -97,7 +72,9 @@ def slot_name(column: str) -> str:
     return f"{name}_" if name.lower() in RESERVED else name
 
 
-XES = Columns("case:concept:name", "concept:name", "time:timestamp", ("org:resource",))
+XES = Columns(
+    case="case:concept:name", head="concept:name", time="time:timestamp", arguments=("org:resource",)
+)
 """The names in the XES standard; attributes of a trace begin with ``case:``."""
 
 
@@ -106,14 +83,13 @@ def columns_of(settings: ColumnOptions, log: bool) -> Columns | None:
     names = settings.named_columns
     if not names and not log:
         return None
-    known = {**XES.to_record(), **names} if log else names
+    known = {**dict(XES), **names} if log else names
     missing = [flag for flag in ("case", "head") if not known.get(flag)]
     if missing:
         raise Malformed(
             f"no --{missing[0]}", "--case to name the column of the case, --head that of what happened"
         )
-    kept = {f.name: known[f.name] for f in fields(Columns) if f.name in known}
-    return Columns(**{**kept, "arguments": tuple(kept.get("arguments", ())), "bins": {}})
+    return parse(Columns, known)
 
 
 # Columns in a file
@@ -197,3 +173,116 @@ def _shown(edges: Sequence[float]) -> list[str]:
         if len(set(shown)) == len(edges):
             return shown
     return list(map(repr, edges))
+
+
+# Times
+
+EXPECTED = "a time such as 2024-01-31 10:15, 2024-01-31T10:15:00+01:00 or seconds since 1970"
+
+ZONED, UNZONED, NUMBER = "a time with a time zone", "a time without a time zone", "a number"
+
+EPOCH = datetime(1970, 1, 1)
+EPOCH_ZONED = EPOCH.replace(tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+DIGITS = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d{1,3})?")
+DAY = re.compile(r"(19|20)\d\d[01]\d[0-3]\d")
+ZONE = re.compile(r" (?:(?:UTC|GMT|Z)|([+-]\d\d:?\d\d))$")
+
+UNITS = ((1e11, 10**6), (1e14, 10**3), (1e17, 1))
+"""Bounds and microseconds of seconds since 1970, milliseconds and microseconds; others are nanoseconds."""
+
+GAPS = {
+    "<1s": 1,
+    "<10s": 10,
+    "<1min": 60,
+    "<10min": 600,
+    "<1h": 3600,
+    "<6h": 6 * 3600,
+    "<1d": 86400,
+    "<1w": 7 * 86400,
+    "<30d": 30 * 86400,
+    "<1y": 365 * 86400,
+}
+"""Words for the time since the previous event, and their upper bounds in seconds, about logarithmic."""
+
+LONGER = "≥1y"
+
+
+def gap_word(microseconds: int) -> str:
+    """Return the word for the time between two events."""
+    return _WORDS[bisect_right(_BOUNDS, microseconds)]
+
+
+_WORDS = [*GAPS, LONGER]
+_BOUNDS = [10**6 * bound for bound in GAPS.values()]
+
+
+class Clock:
+    """Parses the times of one column as microseconds since 1970.
+
+    The first time fixes the kind of all: with or without a time zone, or a number of seconds, milli-, micro-
+    or nanoseconds. Mixed kinds would silently be sorted into a wrong order.
+    """
+
+    def __init__(self, unit: str = "line") -> None:
+        self.unit = unit  # what a row is called in messages
+        self.kind = ""
+        self.place = ""
+        self.factor: float = 1
+
+    def read(self, value: Any, place: int, of: str = "") -> int:
+        """Return the time in a cell; raise ``Malformed`` if it is none, or of another kind than the first.
+
+        ``of`` names the file in messages if there are several.
+        """
+        found = _parsed(value)
+        if found is None:
+            raise Malformed(f"the time {shorten(value)}" if value not in (None, "") else "no time", EXPECTED)
+        kind = NUMBER
+        if isinstance(found, datetime):
+            kind = UNZONED if found.tzinfo is None else ZONED
+        if not self.kind:
+            self.kind, self.place = kind, f"{place}{of}"
+            if not isinstance(found, datetime):
+                self.factor = next((factor for most, factor in UNITS if abs(found) < most), 1e-3)
+        if kind != self.kind:
+            raise Malformed(f"{shorten(value)}, {kind}", f"{self.kind}, as on {self.unit} {self.place}")
+        if isinstance(found, datetime):
+            return (found - (EPOCH if found.tzinfo is None else EPOCH_ZONED)) // MICROSECOND
+        return self._microseconds(found)
+
+    def _microseconds(self, number: float) -> int:
+        # Whole numbers stay exact: a float has no microseconds in nanoseconds of today.
+        exact = isinstance(number, int) and self.factor >= 1
+        time = number * int(self.factor) if exact else round(number * self.factor)
+        if abs(time) >= 2**62:
+            raise Malformed(f"the time {shorten(number)}", EXPECTED)
+        return int(time)
+
+
+def _parsed(value: Any) -> datetime | float | None:
+    if isinstance(value, str):
+        return _parsed_text(value.strip())
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return None
+    return value if isinstance(value, int) else _finite(float(value))
+
+
+def _parsed_text(text: str) -> datetime | float | None:
+    if DIGITS.fullmatch(text) and not DAY.fullmatch(text):
+        return int(text) if len(text) < 30 and text.lstrip("+-").isdigit() else _finite(float(text))
+    # Databases write a space before the zone, which ISO 8601 does not have.
+    text = ZONE.sub(lambda zone: zone[1] or "+00:00", text)
+    try:
+        return datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None

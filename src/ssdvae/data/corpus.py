@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 from ssdvae import __version__
-from ssdvae.data.columns import Columns, ColumnsRecord
+from ssdvae.data.columns import Columns
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Slots, check_slots
 from ssdvae.data.options import SPLITS, PrepareOptions, Split
@@ -148,7 +148,7 @@ class Manifest(Record, extra="ignore"):
     order: ItemCounts
     bytes: dict[str, Count]
     slots: list[str]
-    columns: ColumnsRecord | None = None
+    columns: Columns | None = None
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _check(manifest: Manifest) -> None:
     if missing := [name for name in NEEDED if name not in manifest.sha256]:
         raise Malformed(f"no {missing[0]} at sha256", "one for each file of a corpus")
     slots = check_slots(manifest.slots)
-    if manifest.columns is not None and (mine := Columns.from_record(manifest.columns).slots) != slots:
+    if manifest.columns is not None and (mine := manifest.columns.slots) != slots:
         raise Malformed(f"columns for the slots {', '.join(mine)}", f"{', '.join(slots)}, as under 'slots'")
 
 
@@ -205,7 +205,7 @@ def write_manifest(
         "bytes": {name: path.stat().st_size for name, path in files.items()},
     }
     if columns is not None:
-        manifest["columns"] = columns.to_record()
+        manifest["columns"] = columns.model_dump(mode="json")
     # In ASCII: a path need not be text.
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
@@ -284,7 +284,7 @@ class Corpus:
     def columns(self) -> Columns | None:
         """The columns that the events are from, if they are from a table or a log."""
         record = self.manifest.get("columns")
-        return None if record is None else Columns.from_record(record)
+        return None if record is None else parse(Columns, record)
 
     def longest(self, split: Split) -> int:
         """Return the number of events of the longest document of a split."""

@@ -25,10 +25,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Self, TypeVar
+from typing import Annotated, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from ssdvae.data.corpus import ItemKind, item_file
 from ssdvae.data.events import MISSING, SLOTS, Slots, Words, folded
@@ -194,26 +195,30 @@ class ClozeTask:
 # Masked event, ordering
 
 
-class _MaskedRecord(Record, extra="ignore"):
-    events: list[list[str | None]]
-    place: int
-    others: list[list[str | None]]
+Word = Annotated[
+    str,
+    BeforeValidator(lambda word: MISSING if word is None else word),
+    PlainSerializer(lambda word: None if word == MISSING else word),
+]
+Events = Annotated[tuple[Annotated[tuple[Word, ...], Field(strict=False)], ...], Field(strict=False)]
+"""Events as lists of words in JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class MaskedItem:
+class MaskedItem(Record, extra="ignore"):
     """A document, an index in it, and events that did not stand there."""
 
-    events: Script
+    events: Events
     place: int
-    others: tuple[Words, ...]
+    others: Events
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check(self) -> Self:
         if not 0 <= self.place < len(self.events):
             raise Malformed(f"the place {self.place}", f"one from 0 to {len(self.events) - 1}")
         if not self.others:
             raise Malformed("no other events", "at least one")
         _check_widths((*self.events, *self.others))
+        return self
 
     @property
     def candidates(self) -> tuple[Words, ...]:
@@ -226,34 +231,22 @@ class MaskedItem:
         before, after = self.events[: self.place], self.events[self.place + 1 :]
         return tuple((*before, candidate, *after) for candidate in self.candidates)
 
-    @classmethod
-    def from_record(cls, record: object) -> Self:
-        found = parse(_MaskedRecord, record)
-        return cls(_script(found.events), found.place, _script(found.others))
 
-    def to_record(self) -> dict[str, Any]:
-        return {"events": _lists(self.events), "place": self.place, "others": _lists(self.others)}
-
-
-class _OrderRecord(Record, extra="ignore"):
-    events: list[list[str | None]]
-    swapped: list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class OrderItem:
+class OrderItem(Record, extra="ignore"):
     """A document, and the indices of two different events of it."""
 
-    events: Script
-    swapped: tuple[int, int]
+    events: Events
+    swapped: Annotated[tuple[int, int], Field(strict=False)]
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check(self) -> Self:
         first, second = self.swapped
         if not 0 <= first < second < len(self.events):
             raise Malformed(f"the places {first} and {second}", f"two from 0 to {len(self.events) - 1}")
         if self.events[first] == self.events[second]:
             raise Malformed(f"the same event at the places {first} and {second}", "two that differ")
         _check_widths(self.events)
+        return self
 
     @property
     def options(self) -> tuple[Script, ...]:
@@ -261,25 +254,6 @@ class OrderItem:
         swapped, (first, second) = list(self.events), self.swapped
         swapped[first], swapped[second] = swapped[second], swapped[first]
         return self.events, tuple(swapped)
-
-    @classmethod
-    def from_record(cls, record: object) -> Self:
-        found = parse(_OrderRecord, record)
-        if len(found.swapped) != 2:
-            raise Malformed(f"{len(found.swapped)} places under 'swapped'", "2")
-        first, second = found.swapped
-        return cls(_script(found.events), (first, second))
-
-    def to_record(self) -> dict[str, Any]:
-        return {"events": _lists(self.events), "swapped": list(self.swapped)}
-
-
-def _script(events: list[list[str | None]]) -> Script:
-    return tuple(tuple(MISSING if word is None else word for word in event) for event in events)
-
-
-def _lists(events: Iterable[Words]) -> list[list[str | None]]:
-    return [[None if word == MISSING else word for word in event] for event in events]
 
 
 def _check_widths(events: Sequence[Words]) -> None:
@@ -299,7 +273,7 @@ def read_items(path: AnyPath, kind: type[AnyItem]) -> list[AnyItem]:
         if not text.strip():
             continue
         try:
-            items.append(kind.from_record(from_json(text)))
+            items.append(parse(kind, from_json(text)))
         except Malformed as error:
             raise DataError(path, number, error.found, error.expected) from error
     if not items:
@@ -309,7 +283,7 @@ def read_items(path: AnyPath, kind: type[AnyItem]) -> list[AnyItem]:
 
 def write_items(path: AnyPath, items: Iterable[MaskedItem | OrderItem]) -> int:
     """Write items and return their number."""
-    return write_records(path, (item.to_record() for item in items))
+    return write_records(path, (item.model_dump(mode="json") for item in items))
 
 
 def count_items(path: Path, kind: ItemKind, slots: Slots) -> int:
@@ -397,7 +371,7 @@ class ItemBuilder:
             while len(others) < count - 1:
                 if (event := pool[int(rng.random() * len(pool))]) not in script:
                     others[event] = None
-            items.append(MaskedItem(script, place, tuple(others)))
+            items.append(MaskedItem(events=script, place=place, others=tuple(others)))
         return items
 
     def orders(self) -> list[OrderItem]:
@@ -407,7 +381,8 @@ class ItemBuilder:
             places = range(len(script))
             pairs = [(a, b) for a in places for b in places[a + 1 :] if script[a] != script[b]]
             if pairs:
-                items.append(OrderItem(script, pairs[int(Random(rank).random() * len(pairs))]))
+                swapped = pairs[int(Random(rank).random() * len(pairs))]
+                items.append(OrderItem(events=script, swapped=swapped))
         return items
 
     def write(self, folder: Path, split: Split) -> dict[ItemKind, int]:

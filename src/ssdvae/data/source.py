@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -199,6 +199,6 @@ def _convert(
         progress=progress,
     ) as rows:
         if not columns.bins:
-            columns = replace(columns, bins=rows.edges(bins))
+            columns = columns.model_copy(update={"bins": rows.edges(bins)})
         write_jsonl(out, track(progress, rows.documents(columns), "sorting"), columns.slots)
     return columns

@@ -98,7 +98,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
             values = versioned(self.config.to_publish())
             values |= {"reading": self.context_window.model_dump(), "slots": self.slots}
             if self.columns is not None:
-                values["columns"] = self.columns.to_record()
+                values["columns"] = self.columns.model_dump(mode="json")
             path.write_text(json.dumps(values, indent=2) + "\n")
         self.vocabulary.save(save_directory / "vocab.json")
         self.frames.save(save_directory / "frames.json")
@@ -156,7 +156,7 @@ def _slots(names: object) -> Slots:
 
 
 def _columns(record: object) -> Columns | None:
-    return None if record is None else Columns.from_record(record)
+    return None if record is None else parse(Columns, record, "columns")
 
 
 def read_model(folder: Path) -> Model:

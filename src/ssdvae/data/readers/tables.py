@@ -18,11 +18,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ssdvae.data.columns import Bins, Columns, no_column, number_of, slot_name, word_of
+from ssdvae.data.columns import Bins, Clock, Columns, gap_word, no_column, number_of, slot_name, word_of
 from ssdvae.data.events import Document, Event
 from ssdvae.data.readers.rows import TABLES, Cells, column_names, column_rows
 from ssdvae.data.shards import list_shards
-from ssdvae.data.timestamps import Clock, gap_word
 from ssdvae.io.errors import DataError, Malformed, UserError, shorten
 from ssdvae.io.files import Report
 from ssdvae.io.limits import LINE, SORTED, STRING_OVERHEAD, SizeCounter, format_bytes

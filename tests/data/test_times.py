@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.data.timestamps import GAPS, LONGER, Clock, gap_word
+from ssdvae.data.columns import GAPS, LONGER, Clock, gap_word
 from ssdvae.io.errors import Malformed
 
 MOMENTS = st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1))
