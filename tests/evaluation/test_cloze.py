@@ -23,8 +23,7 @@ from ssdvae.io.errors import UserError
 from ssdvae.models.latents import Latents
 from ssdvae.models.options import RNNLMOptions
 from ssdvae.models.rnnlm import RNNLM
-from ssdvae.storyworld.scores import best_cloze
-from ssdvae.storyworld.world import World
+from ssdvae.storyworld.world import World, best_cloze
 from tests.toys import WORDS, toy_model, toy_ssdvae
 
 SETTINGS = EvaluateOptions(cloze_seeds=4, eval_batch=30)

@@ -11,8 +11,7 @@ import pytest
 from ssdvae.data.events import SLOTS, Event
 from ssdvae.data.items import ClozeItem, ItemBuilder, Script
 from ssdvae.data.options import PrepareOptions
-from ssdvae.storyworld.scores import best_cloze
-from ssdvae.storyworld.world import World
+from ssdvae.storyworld.world import World, best_cloze
 
 # Once somebody ran, the chances of common and rare are .9·⅙ : .1·1 = .6 : .4. So they slept with .6, and
 # fell or rose with .2 each; after an unseen event, with .9, .05 and .05.
@@ -46,18 +45,6 @@ def test_probabilities_are_those_found_by_hand() -> None:
         given = log_prob(sequel("ran", verb)) - log_prob(sequel("ran"))
         assert math.exp(given) == pytest.approx(after_ran)
         assert math.exp(log_prob(sequel(verb), unseen=1)) == pytest.approx(by_itself)
-
-
-def test_frames_are_probabilities_from_the_words_before() -> None:
-    """The frame of a state is its name: A comes first, then B or C as above, whatever the event says."""
-    events = [Event("ran", "man", frame="A"), Event("fell", "man", frame="C"), Event("ran", "man", frame="A")]
-    expected = {"A": [1.0, 0.0, 1.0], "B": [0.0, 0.6, 0.0], "C": [0.0, 0.4, 0.0]}
-    probabilities = WORLD.next_frame_probs(events)
-    for frame, chances in expected.items():
-        np.testing.assert_allclose(probabilities[:, WORLD.frames.index(frame)], chances, atol=1e-12)
-    # What cannot be told is passed over, and so is all that follows it.
-    events[1] = Event("flew", "man", frame="B")
-    assert np.isnan(WORLD.next_frame_probs(events)[2]).all()
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from ssdvae.data.events import SLOTS, Document, Event
 from ssdvae.io.errors import DataError
 from ssdvae.storyworld.parser import Categorical
-from ssdvae.storyworld.scores import best_scores
-from ssdvae.storyworld.world import LENGTHS, Scenario, World
+from ssdvae.storyworld.world import LENGTHS, Scenario, World, best_scores
 
 # Small enough to enumerate, and with every difficulty: two scenarios that share frames, verbs and words; two
 # roles with one pool; a name (car) that is also a plain word; a pool with weights and one without pronouns.

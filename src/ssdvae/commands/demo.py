@@ -135,8 +135,7 @@ def run_demo(out: Path, documents: int, options: dict[str, Any], progress: Progr
     from ssdvae.models.base import Model
     from ssdvae.models.hub import DEFAULT, packaged
     from ssdvae.report.page import write_report
-    from ssdvae.storyworld.scores import best_scores
-    from ssdvae.storyworld.world import World
+    from ssdvae.storyworld.world import World, best_scores
 
     world, events = World.embedded(), out / "events.jsonl"
     if not events.exists():
@@ -230,7 +229,7 @@ def ask_packaged_model(document: Document) -> ExampleAnswers:
 
 def _best_cloze(world: World, corpus: Corpus) -> dict[str, float]:
     from ssdvae.data.items import read_cloze
-    from ssdvae.storyworld.scores import best_cloze
+    from ssdvae.storyworld.world import best_cloze
 
     if not corpus.has_items("cloze", "test"):
         return {}

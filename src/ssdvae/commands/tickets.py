@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import AnyPath, Command, jsonl_path
+from ssdvae.data.options import TicketOptions
 from ssdvae.options import with_options
-from ssdvae.storyworld.options import TicketOptions
 
 if TYPE_CHECKING:
     from ssdvae.io.progress import Progress

@@ -6,8 +6,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import AnyPath, Command, jsonl_path
+from ssdvae.data.options import WorldOptions
 from ssdvae.options import with_options
-from ssdvae.storyworld.options import WorldOptions
 
 if TYPE_CHECKING:
     from ssdvae.io.progress import Progress

@@ -20,6 +20,7 @@ A predicate may have several words: the first is the verb, the others are the mo
 
 from __future__ import annotations
 
+import csv
 import http.client
 import logging
 import math
@@ -27,6 +28,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -39,14 +41,6 @@ from ssdvae.io.locks import lock_path
 from ssdvae.io.progress import SILENT, Advance, Progress
 
 log = logging.getLogger(__name__)
-
-# Each address names a commit, so that its content does not change. A SHA-256 is that of a copy that was read
-# and evaluated on; without one here, that of the download is logged.
-
-GITHUB = "https://raw.githubusercontent.com"
-HAQAE = f"{GITHUB}/StonyBrookNLP/HAQAE/6afd4da800388657d1f1861609a699019a64fbf2/data/Inverse_Cloze_Data"
-TENSORS = f"{GITHUB}/StonyBrookNLP/event-tensors/fd9feab07bd9f922bf054e7730855b506187f818/data"
-COMMONSENSE = f"{GITHUB}/MagiaSN/CommonsenseERL_EMNLP_2019/375c44bf3bef0eed19beeca3f1e4eee7aad97973/data"
 
 
 @dataclass(frozen=True)
@@ -66,74 +60,20 @@ class PublicSet:
         return f"{self.name}.txt"
 
 
-SETS: dict[str, PublicSet] = {
-    found.name: found
-    for found in (
-        PublicSet(
-            "similarity-hard",
-            "115 pairs of similar events, each against a pair that shares more words",
-            f"{COMMONSENSE}/hard.txt",
-            "c78950d8da15259a6e0af6e8c05760e1c9f9cc6da4ca04a5fdb9702c4254f681",
-            11_953,
-            "Weber et al. 2018, in the format of Ding et al. 2019",
-            "--similarity",
-        ),
-        PublicSet(
-            "similarity-extended",
-            "1,000 such items",
-            f"{COMMONSENSE}/hard_extend.txt",
-            None,
-            None,
-            "Ding et al. 2019",
-            "--similarity",
-        ),
-        PublicSet(
-            "similarity-transitive",
-            "108 pairs of events with ratings",
-            f"{COMMONSENSE}/transitive.txt",
-            "13e917c5e0b4ad1c4f8415b0f4f19ac44f7acd5a40cce06860ee902cacbb6e0c",
-            6_783,
-            "Kartsaklis and Sadrzadeh 2014, in the format of Ding et al. 2019",
-            "--similarity",
-        ),
-        PublicSet(
-            "mcnc-test",
-            "multiple-choice narrative cloze",
-            f"{TENSORS}/mcnc_test_final.txt",
-            None,
-            None,
-            "Weber et al. 2018",
-            "--mcnc",
-        ),
-        PublicSet(
-            "cmcnc-dev",
-            "the same with coherent chains, development",
-            f"{TENSORS}/cmcnc_dev.txt",
-            None,
-            None,
-            "Weber et al. 2018",
-            "--mcnc",
-        ),
-        PublicSet(
-            "nyt-cloze-valid",
-            "2,000 items of the inverse narrative cloze",
-            f"{HAQAE}/inverse_cloze_val_2k.txt",
-            "f2c753d284ceb61cebf4de382316e493ac6cec6509fa46bc5e2bf3e7014806c4",
-            2_022_347,
-            "Weber et al. 2018 (HAQAE)",
-            "--cloze",
-        ),
-        PublicSet(
-            "nyt-cloze-test",
-            "2,000 more of them",
-            f"{HAQAE}/inverse_cloze_test_2k.txt",
-            None,
-            None,
-            "Weber et al. 2018 (HAQAE)",
-            "--cloze",
-        ),
-    )
-}
+def _read_sets() -> dict[str, PublicSet]:
+    """Read ``benchmarks.csv``. Each address names a commit, so that its content does not change.
+
+    A SHA-256 is that of a copy that was read and evaluated on; without one, that of the download is logged.
+    """
+    text = (resources.files(__package__) / "benchmarks.csv").read_text(encoding="utf-8")
+    _, *lines = csv.reader(text.splitlines())
+    return {
+        name: PublicSet(name, about, url, digest or None, int(size) if size else None, source, use)
+        for name, about, url, digest, size, source, use in lines
+    }
+
+
+SETS = _read_sets()
 
 
 @dataclass(frozen=True)

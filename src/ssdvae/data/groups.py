@@ -6,6 +6,7 @@ The files that a corpus was prepared from are such tables, and may have columns 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +33,16 @@ def read_groups(path: AnyPath, column: str = GROUP) -> dict[str, str]:
     if format == "jsonl":
         rows = _json_rows(path, column)
     else:
-        choose = lambda names: _find_places(path, names, column)  # noqa: E731
+        choose = partial(_find_places, path, column)
         rows = table_cells(path, format, stop_at_first_error, choose)
     groups: dict[str, str] = {}
     for number, cells in rows:
-        id, group = (cell.strip() if format == "csv" else cell for cell in cells)
-        if id is None or group is None or group == "":
+        id, group = (cell.strip() if isinstance(cell, str) else cell for cell in cells)
+        if id is None or group in (None, ""):
             continue
-        if groups.setdefault(str(id), str(group)) != str(group):
-            first = shorten(groups[str(id)])
-            found = f"the document {shorten(id)} in the groups {first} and {shorten(group)}"
+        first = groups.setdefault(str(id), str(group))
+        if first != str(group):
+            found = f"the document {shorten(id)} in the groups {shorten(first)} and {shorten(group)}"
             raise DataError(path, number, found, "one group for each document")
     if not groups:
         raise DataError(path, None, f"no document with a {column!r}", "the id and the group of documents")
@@ -71,7 +72,7 @@ def groups_of_sources(sources: Sequence[tuple[Path, str]], column: str) -> dict[
     return groups
 
 
-def _find_places(path: Path, header: list[str], column: str) -> tuple[int, int]:
+def _find_places(path: Path, column: str, header: list[str]) -> tuple[int, int]:
     """Return the indices of the ids and of the groups."""
     names = [name.strip().lower() for name in header]
     ids = [names.index(name) for name in DOCUMENT if names.count(name) == 1]

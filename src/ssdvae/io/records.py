@@ -151,7 +151,10 @@ def from_json(text: str | bytes) -> Any:
         return json.loads(text, parse_constant=lambda word: None)
     except RecursionError as error:
         raise Malformed(DEEP, "a JSON value") from error
-    except ValueError as error:
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        raise Malformed(f"{error.msg} at {line}column {error.colno}", "a JSON value") from error
+    except ValueError as error:  # a number with thousands of digits
         raise Malformed(str(error), "a JSON value") from error
 
 

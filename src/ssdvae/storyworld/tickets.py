@@ -23,8 +23,8 @@ from typing import IO
 import numpy as np
 
 from ssdvae.data.events import Document, Event
+from ssdvae.data.options import TicketOptions
 from ssdvae.io.files import atomic_write, open_text_for_writing
-from ssdvae.storyworld.options import TicketOptions
 
 VAGUE = 0.25
 KNOWN = TicketOptions().known
