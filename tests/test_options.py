@@ -229,7 +229,7 @@ def test_text_on_the_command_line_is_accepted_or_refused_with_a_message(text: st
         ("learning_rate", 0, "expected a number, above 0"),
         ("learning_rate", math.inf, "found inf, expected a number, above 0"),
         ("observe", 1.5, "found 1.5, expected a number, from 0 to 1"),
-        ("precision", "half", "found 'half', expected one of no, bf16, fp16"),
+        ("precision", "half", "found 'half', expected one of auto, fp32, bf16, fp16"),
         ("model", "vae", "found 'vae', expected one of ssdvae-exact, ssdvae, rnnlm"),
     ],
 )

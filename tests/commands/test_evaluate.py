@@ -38,6 +38,22 @@ def test_evaluate_prints_one_json_object_and_nothing_else(folder: Path) -> None:
     assert 0 <= scores["frame_accuracy"] <= 1
 
 
+def test_perplexity_in_bf16_is_near_that_of_fp32_and_not_kept(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = shutil.copytree(folder / RUN, tmp_path / "run")
+    full = ssdvae.evaluate(run, tasks="perplexity", bound_samples=1)
+    kept = (run / "scores.json").read_bytes()
+    with caplog.at_level("INFO"):
+        half = ssdvae.evaluate(run, tasks="perplexity", bound_samples=1, precision="bf16")
+    assert half["ppl"] != full["ppl"]
+    assert half["ppl"] == pytest.approx(full["ppl"], rel=1e-3)
+    assert "bf16" in caplog.text
+    assert (run / "scores.json").read_bytes() == kept
+    with pytest.raises(ssdvae.UserError, match="--precision: found 'bf16'"):
+        ssdvae.evaluate(run, precision="bf16")
+
+
 def test_evaluate_keeps_its_figures_with_what_is_needed_to_trust_them(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

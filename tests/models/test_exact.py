@@ -302,7 +302,7 @@ def test_the_readers_and_the_generative_part_learn_apart(sampled_words: int) -> 
             expected = alone[name]
             assert gradient is not None, name
             assert expected is not None, name
-            assert torch.equal(gradient, expected), name
+            torch.testing.assert_close(gradient, expected)  # the terms are summed in another order
             assert by_reader[0][name] is by_reader[1][name] is None, name
         else:
             assert alone[name] is None, name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -11,12 +12,20 @@ from torch.nn import functional
 from ssdvae.models import losses
 from ssdvae.models.losses import Offsets, linear_cross_entropy, log_partition
 
+EXPECTED: dict[str, Callable[[int], torch.Tensor]] = {
+    "the same": torch.ones,
+    "some not at all": lambda rows: (torch.arange(rows) % 2).float(),
+    "some unknown": lambda rows: torch.tensor([1, torch.nan, 0]).repeat(rows)[:rows],
+    "nothing": lambda rows: torch.full((rows,), torch.nan),
+}
+"""The weights of rows that are known before."""
+
 
 @pytest.mark.parametrize("weighing", ["the same", "differently", "some not at all"])
 @pytest.mark.parametrize("rows", [0, 1, 5, 23])
-@pytest.mark.parametrize("uniform_weights", [True, False])
+@pytest.mark.parametrize("expecting", EXPECTED)
 def test_same_loss_and_gradients_as_the_plain_one(
-    uniform_weights: bool, rows: int, weighing: str, monkeypatch: pytest.MonkeyPatch
+    expecting: str, rows: int, weighing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the rows weigh, or are expected to, and however many of them are computed at once."""
     monkeypatch.setattr(losses, "ROWS", 5)
@@ -32,7 +41,7 @@ def test_same_loss_and_gradients_as_the_plain_one(
     def gradients(fused: bool) -> list[torch.Tensor]:
         a, b, c = (tensor.clone().requires_grad_() for tensor in (x, weight, bias))
         if fused:
-            nll = linear_cross_entropy(a, b, c, target, uniform_weights)
+            nll = linear_cross_entropy(a, b, c, target, EXPECTED[expecting](rows))
         else:
             nll = functional.cross_entropy(functional.linear(a, b, c), target, reduction="none")
         return [nll, *torch.autograd.grad((nll * scale).sum(), (a, b, c))]
@@ -42,9 +51,9 @@ def test_same_loss_and_gradients_as_the_plain_one(
 
 
 @pytest.mark.parametrize("weighing", ["the same", "differently"])
-@pytest.mark.parametrize("uniform_weights", [True, False])
+@pytest.mark.parametrize("expecting", EXPECTED)
 def test_offsets_are_logits_that_rows_of_a_group_share(
-    uniform_weights: bool, weighing: str, monkeypatch: pytest.MonkeyPatch
+    expecting: str, weighing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(losses, "ROWS", 5)
     monkeypatch.setattr(losses, "WORDS", 3)
@@ -56,7 +65,7 @@ def test_offsets_are_logits_that_rows_of_a_group_share(
     def gradients(fused: bool) -> list[torch.Tensor]:
         a, b, c, added = (tensor.clone().requires_grad_() for tensor in tensors)
         if fused:
-            nll = linear_cross_entropy(a, b, c, target, uniform_weights, Offsets(added, group))
+            nll = linear_cross_entropy(a, b, c, target, EXPECTED[expecting](11), Offsets(added, group))
         else:
             logits = functional.linear(a, b, c) + added[group]
             nll = functional.cross_entropy(logits, target, reduction="none")

@@ -81,11 +81,12 @@ def test_a_crash_changes_nothing(
     assert_same_run(resume(tmp_path / "run"), uninterrupted)
 
 
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_resumes(
-    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, precision: str
 ) -> None:
-    settings = SETTINGS.changed(model=name)
+    settings = SETTINGS.changed(model=name, precision=precision)
     whole = train(corpus, tmp_path / "whole", settings)
     crash_after(monkeypatch, PER_EPOCH + 3, fail)
     with pytest.raises(CrashError):

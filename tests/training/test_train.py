@@ -29,7 +29,7 @@ from ssdvae.io.run import Run
 from ssdvae.models.exact import ExactModel, _reader_loss
 from ssdvae.models.options import SSDVAEOptions
 from ssdvae.models.registry import MODELS
-from ssdvae.training.train import resume, train
+from ssdvae.training.train import resume, train, train_or_resume
 from tests.training import train_several
 from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, launch
 
@@ -229,6 +229,29 @@ def test_mixed_precision_trains(corpus: Corpus, tmp_path: Path) -> None:
     run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=1, precision="bf16"))
     full = train(corpus, tmp_path / "full", SETTINGS.changed(epochs=1))
     assert run.metrics()[-1]["ppl"] == pytest.approx(full.metrics()[-1]["ppl"], rel=0.05)
+
+
+def test_auto_is_decided_when_a_run_begins_and_said(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A run goes on as it was begun, also where another precision would be chosen now."""
+    settings = SETTINGS.changed(epochs=1, precision="auto")
+    monkeypatch.setattr("ssdvae.training.loop.choose_precision", lambda device, hidden: "bf16")
+    with caplog.at_level("INFO"):
+        run = train(corpus, tmp_path / "run", settings)
+    assert "products in bf16" in caplog.text
+    assert run.config()[1].precision == "bf16"
+    monkeypatch.setattr("ssdvae.training.loop.choose_precision", lambda device, hidden: "fp32")
+    assert train_or_resume(corpus, run.folder, settings).config()[1].precision == "bf16"
+    with pytest.raises(UserError, match="precision is bf16 there and fp32 here"):
+        train_or_resume(corpus, run.folder, settings.changed(precision="fp32"))
+
+
+def test_weights_and_moments_stay_in_32_bits(corpus: Corpus, tmp_path: Path) -> None:
+    run = train(corpus, tmp_path / "run", SETTINGS.changed(epochs=1, precision="bf16"))
+    for name in ("model.safetensors", "checkpoint/state.safetensors"):
+        types = {x.dtype for x in load_file(run.folder / name).values() if x.is_floating_point()}
+        assert types == {torch.float32}
 
 
 # Batches, masks and noise are functions of the seed

@@ -104,6 +104,11 @@ def measure(
     if details is not None and not any(task.has_details for task, _ in found):
         some = ", ".join(task.name for task in TASKS.values() if task.has_details)
         raise UserError(f"--details: no task with a score for each item is measured; such tasks: {some}")
+    if settings.precision != "fp32":
+        log.info(
+            f"perplexity with products in {settings.precision}: its last digits are not those of fp32, "
+            "and the scores are not saved with the run"
+        )
     evaluation = Evaluation(model, corpus, settings, [task for task, _ in found], progress, majority)
     used = {name: value for name, value in settings.to_dict().items() if name not in ("tasks", "split")}
     done = []
@@ -177,7 +182,7 @@ def evaluate_run(
             progress=progress,
             majority=lambda: majority_frames_of_run(folder, corpus),
         )
-    if folder.is_dir():
+    if folder.is_dir() and settings.precision == "fp32":
         try:
             write_scores(folder, measured)
         except UserError as error:

@@ -62,8 +62,18 @@ class EvaluateOptions(Options):
         description="word vectors in GloVe's text format: what their averages get, beside the model "
         "(similarity, mcnc, masked)",
     )
+    precision: Literal["fp32", "bf16"] = Field(
+        "fp32",
+        description="arithmetic of the products. bf16, for perplexity alone, is faster where the processor "
+        "has it, and changes the last digits",
+    )
     eval_batch: int = Field(EVAL_BATCH, description="batch size", ge=1)
     eval_seed: int = Field(1, description="random seed of the sampled frames", ge=0)
+
+    def check_relations(self) -> None:
+        super().check_relations()
+        alone = self.precision == "fp32" or self.task_names == ("perplexity",)
+        self._require("precision", alone, "fp32, or --tasks perplexity: answers are in fp32")
 
     @property
     def task_names(self) -> tuple[str, ...] | None:

@@ -19,6 +19,7 @@ from ssdvae.io.progress import Advance, no_advance
 from ssdvae.io.scores import CONDITIONS_ON_TARGETS
 from ssdvae.models.base import LanguageModel, LatentModel, Model
 from ssdvae.models.latents import FramePosterior, LatentPosterior
+from ssdvae.models.precision import autocast
 
 if TYPE_CHECKING:
     from ssdvae.evaluation.measure import Evaluation
@@ -181,12 +182,15 @@ def evaluate(
         noise = Noise(generator(settings.eval_seed, "evaluate", number), len(batch))
         events = int(batch.mask.sum())
         total.add(documents=len(batch), words=batch.tokens.shape[-1] * events, separators=events - len(batch))
-        if scoring is not None:
-            total.add(nats=-scoring.word_log_probs(batch, noise).double().sum())
-            if samples:
-                # A model without latent variables has one row, which holds for any number of samples.
-                total.add(bound_nats=-scoring.bounds(batch, samples, noise).double().sum(1).expand(samples))
-        if (posterior := infer_latents(model, batch)) is not None:
+        with autocast(settings.precision, model.device):
+            if scoring is not None:
+                total.add(nats=-scoring.word_log_probs(batch, noise).double().sum())
+                if samples:
+                    # A model without latent variables has one row, which holds for any number of samples.
+                    bounds = scoring.bounds(batch, samples, noise).double().sum(1)
+                    total.add(bound_nats=-bounds.expand(samples))
+            posterior = infer_latents(model, batch)
+        if posterior is not None:
             posterior.check_finite()
             total.add_posterior(posterior, batch)
             observe(posterior, batch)
@@ -231,6 +235,6 @@ TASK = Task(
     ),
     # It needs no words: of a model without them, it measures the use of the latent variables.
     run=run,
-    settings=("events", "bound_samples", "eval_batch", "eval_seed"),
+    settings=("events", "bound_samples", "precision", "eval_batch", "eval_seed"),
     scores_words=True,
 )

@@ -20,7 +20,7 @@ from ssdvae.io.files import atomic_write
 SEAL = "sha256"
 """The key of the SHA-256 in the metadata. A file from another program may have none."""
 
-NOT_FINITE = "start again with a smaller --learning-rate, or without --precision"
+NOT_FINITE = "start again with a smaller --learning-rate, or with --precision fp32"
 
 
 class NotFinite(UserError):

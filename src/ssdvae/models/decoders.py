@@ -143,16 +143,27 @@ class ExactDecoder(GRUDecoder):
         return Support(self.table.long(), weights, others, self.unknown, unknown)
 
     def score(
-        self, states: Float[Tensor, "N S h"], words: Int[Tensor, "N S"], drawn: Drawn | None = None
+        self,
+        states: Float[Tensor, "N S h"],
+        words: Int[Tensor, "N S"],
+        observed: Int[Tensor, " N"],
+        drawn: Drawn | None = None,
     ) -> EventScores:
-        """Score events under each frame, from the states before each of their words."""
+        """Score events under each frame, from the states before each of their words.
+
+        ``observed`` are the frames that the loss takes for certain, −1 where it sums over all.
+        """
         log_frames = self.log_frames(states[:, 0])
         rows = self.output.project(states)
         heads = log_frames + self._heads(rows[:, 0], words[:, 0], drawn)
         frames = self._frame_rows(words[:, 0])
         event, place = (frames >= 0).nonzero(as_tuple=True)
         guided = rows[event, 1:] + self._guidance()[frames[event, place]]
-        arguments = self._log_probs(guided, words[event, 1:], drawn)
+        # Of an observed event, one row has a part in the loss: that of its frame, or the first, which stands
+        # for all frames that are no candidates.
+        own = (frames == observed[:, None]).long().argmax(1)[event] == place
+        expected = own.to(log_frames).masked_fill(observed[event] < 0, torch.nan)
+        arguments = self._log_probs(guided, words[event, 1:], drawn, expected)
         by_place = arguments.new_zeros(*frames.shape, self.slots - 1).index_put((event, place), arguments)
         return EventScores(log_frames, heads, by_frame(by_place, frames, heads.shape[-1]))
 
@@ -187,12 +198,17 @@ class ExactDecoder(GRUDecoder):
         return torch.cat([first, frames[:, 1:]], dim=1)
 
     def _log_probs(
-        self, rows: Float[Tensor, "R A e"], words: Int[Tensor, "R A"], drawn: Drawn | None
+        self,
+        rows: Float[Tensor, "R A e"],
+        words: Int[Tensor, "R A"],
+        drawn: Drawn | None,
+        expected: Float[Tensor, " R"],
     ) -> Float[Tensor, "R A"]:
-        """Return log softmax(W_out row)[word]."""
+        """Return log softmax(W_out row)[word]; ``expected`` as in ``linear_cross_entropy``."""
         weight, bias, target = self.output.weight, self.output.bias, words.flatten()
         if drawn is None:
-            nll = linear_cross_entropy(rows.flatten(0, 1), weight, bias, target, uniform_weights=False)
+            weights = expected.repeat_interleave(words.shape[1])
+            nll = linear_cross_entropy(rows.flatten(0, 1), weight, bias, target, weights)
         else:
             nll = sampled_cross_entropy(rows.flatten(0, 1), weight, bias, target, drawn)
         return -nll.view(words.shape)

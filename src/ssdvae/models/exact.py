@@ -129,12 +129,17 @@ class ExactModel(LanguageModel, FrameModel):
         self.counts.initialize_from_data(heads, observed, self.vocabulary.unknown, lexicon, lemmas)
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
-        """Return −log p(words, observed frames), plus the losses of the readers, which train them alone."""
+        """Return −log p(words, observed frames), plus the losses of the readers, which train them alone.
+
+        The first is ``frame_nll`` − ``reconstruction``, taken at once: the frames that an observed event does
+        not have then get no gradient at all, and none is computed.
+        """
         scored = self._score(batch, self._no_frames(batch), drawn=self.draw_words(noise))
         log_p = to_padded(scored.marginal(), batch.mask).sum(1)
         posterior = scored.posterior()
         frame_nll = to_padded(_nll(posterior, batch), batch.mask).sum(1)
-        loss, terms = frame_nll - log_p, {"reconstruction": log_p, "frame_nll": frame_nll}
+        loss = -to_padded(scored.joint_or_marginal(batch.observed[batch.mask]), batch.mask).sum(1)
+        terms = {"reconstruction": log_p, "frame_nll": frame_nll}
         shown, order = self._labels_shown(batch, noise), self._order_read(batch, noise)
         for kappa, reader in enumerate((self.frame_reader, self.rival)):
             if reader is not None:
@@ -263,7 +268,8 @@ class ExactModel(LanguageModel, FrameModel):
         """Score the real events of a batch, one row each; after a state, or from the start."""
         start = state.decoder if isinstance(state, ExactState) else self.decoder.init_state(latents)
         states = self.decoder(self.word_reader(batch.tokens), start, latents).states
-        return self.decoder.score(states[batch.mask], batch.tokens[batch.mask], drawn)
+        tokens, observed = batch.tokens[batch.mask], batch.observed[batch.mask]
+        return self.decoder.score(states[batch.mask], tokens, observed, drawn)
 
     def _no_frames(self, batch: Batch) -> Latents:
         return self._given(torch.full_like(batch.observed, -1), batch.mask)

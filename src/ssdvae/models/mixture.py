@@ -102,6 +102,12 @@ class EventScores:
         """Return log p(v, a | h)."""
         return self.joint.logsumexp(-1)
 
+    def joint_or_marginal(self, observed: Int[Tensor, " N"]) -> Float[Tensor, " N"]:
+        """Return log p(f, v, a | h) of observed frames f, and log p(v, a | h) where none is (−1)."""
+        joint = self.joint
+        own = joint.gather(1, observed.clamp_min(0)[:, None])[:, 0]
+        return own.where(observed >= 0, joint.logsumexp(-1))
+
     def posterior(self) -> Float[Tensor, "N F"]:
         """Return log r(f | h, v, a)."""
         return self.joint.log_softmax(-1)

@@ -67,6 +67,7 @@ from ssdvae.models.layers import (
 )
 from ssdvae.models.losses import frame_nll, weight_scale
 from ssdvae.models.options import SSDVAEOptions
+from ssdvae.models.precision import autocast
 
 DOCUMENT_VECTOR = 20
 """The width of the document vector in the authors' code."""
@@ -326,7 +327,9 @@ class SSDVAE(LanguageModel, Attentive):
         return Encoded(H, vector, self.document.words(vector))
 
     def _chain(self, encoded: Encoded, request: LatentQuery) -> Chain:
-        chain: Chain = self.encoder(encoded.H, self.frame_embedding, request, encoded.frame_offsets)
+        # In fp32 always: it is little work, and each frame depends on the one before.
+        with autocast("fp32", self.device):
+            chain: Chain = self.encoder(encoded.H, self.frame_embedding, request, encoded.frame_offsets)
         return chain
 
     def _latents(self, chain: Chain, encoded: Encoded) -> Latents:

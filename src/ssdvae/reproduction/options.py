@@ -43,7 +43,7 @@ SHARED_TRAIN_OPTIONS = tuple(
 SHARED_EVALUATE_OPTIONS = tuple(
     name
     for name in EvaluateOptions.names()
-    if name not in ("split", "events", "tasks", "cloze", "similarity", "mcnc", "floor_vectors")
+    if name not in ("split", "events", "tasks", "cloze", "similarity", "mcnc", "floor_vectors", "precision")
 )
 """The options of `train` and `evaluate` that hold for all runs; each model takes those that it has. The size
 is that of ``--scale``. What was trained on the first M events is measured on them."""

@@ -28,7 +28,14 @@ from ssdvae.inference.forecast import next_events
 from ssdvae.inference.posterior import infer_documents
 from ssdvae.inference.surprisal import score_documents
 from ssdvae.models.base import LanguageModel, Model, as_frame_model
-from ssdvae.training.loop import new_accelerator, new_model, new_optimizer, refuse_if_too_large, train_steps
+from ssdvae.training.loop import (
+    new_accelerator,
+    new_model,
+    new_optimizer,
+    refuse_if_too_large,
+    train_steps,
+    with_precision,
+)
 from ssdvae.training.options import BenchmarkOptions
 
 SIDE, SECONDS = 2048, 0.5
@@ -70,6 +77,7 @@ def time_steps(options: BenchmarkOptions) -> dict[str, Any]:
 
     Evaluation comes first, since its peak memory is lower.
     """
+    options = with_precision(options)
     accelerator, (events,) = new_accelerator(options), options.lengths
     refuse_if_too_large(options, options.vocabulary, options.frames, options.batch, events, options.slots)
     words = [MISSING, UNKNOWN, *(f"word{i}" for i in range(options.vocabulary - 2))]

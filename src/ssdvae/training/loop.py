@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.io.errors import UserError
 from ssdvae.io.limits import Limit, format_bytes, keep_freed_memory
 from ssdvae.models.base import LanguageModel, Model, fastest_device
+from ssdvae.models.precision import choose_precision
 from ssdvae.models.registry import model_class
 from ssdvae.training.options import TrainOptions
 from ssdvae.training.track import FOLDER, chosen_trackers
@@ -31,6 +33,9 @@ from ssdvae.training.track import FOLDER, chosen_trackers
 FLOAT_BYTES = 4
 PARAMETER_COPIES = 4
 """Each parameter has a value, a gradient, and the two means of Adam."""
+
+
+AnyTrainOptions = TypeVar("AnyTrainOptions", bound=TrainOptions)
 
 
 @dataclass(frozen=True)
@@ -42,15 +47,24 @@ class Step:
     sums: dict[str, float]  # of the loss and its terms over these documents
 
 
+def with_precision(options: AnyTrainOptions) -> AnyTrainOptions:
+    """Return the options with the precision that ``auto`` stands for on this machine."""
+    if options.precision != "auto":
+        return options
+    chosen = choose_precision(fastest_device(), options.model_options.hidden)
+    return options.changed(precision=chosen)
+
+
 def new_accelerator(options: TrainOptions, folder: Path | None = None) -> Accelerator:
-    """Return the devices and processes of a run."""
+    """Return the devices and processes of a run, whose precision is decided."""
     keep_freed_memory()
     # Accelerate remembers the precision of the first run in this interpreter and refuses any other.
     AcceleratorState._reset_state()
     # Several processes without a GPU find each other only when told that the CPU is meant.
     cpu = fastest_device().type == "cpu"
     tracking = {"log_with": chosen_trackers(options) or None, "project_dir": folder and folder / FOLDER}
-    return Accelerator(mixed_precision=options.precision, cpu=cpu, **tracking)
+    mixed = "no" if options.precision == "fp32" else options.precision
+    return Accelerator(mixed_precision=mixed, cpu=cpu, **tracking)
 
 
 @atexit.register

@@ -28,8 +28,8 @@ MODEL_FIELD = FieldInfo(
 )
 """The one option that decides which others there are."""
 
-PAPER_DEFAULTS: Mapping[str, Any] = {"preset": "paper", "events": 5}
-BEST_DEFAULTS: Mapping[str, Any] = {"preset": "auto", "decay": True}
+PAPER_DEFAULTS: Mapping[str, Any] = {"preset": "paper", "events": 5, "precision": "auto"}
+BEST_DEFAULTS: Mapping[str, Any] = {"preset": "auto", "decay": True, "precision": "auto"}
 """Defaults of `train` by model: the paper's for its model, the best known for the others."""
 
 
@@ -99,7 +99,11 @@ class OptimizerOptions(Options):
         description="random seed of the initial weights, the order of documents, the masks and the noise",
         ge=0,
     )
-    precision: Literal["no", "bf16", "fp16"] = Field("no", description="mixed precision")
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
+        "fp32",
+        description="arithmetic of the products in training steps; auto: bf16 where the processor or GPU has "
+        "it and the model is not small, else fp32. Weights, sums and losses are always fp32",
+    )
 
 
 class ProgressOptions(Options):
@@ -248,7 +252,7 @@ class BenchmarkOptions(TrainOptions):
 
     @classmethod
     def model_defaults(cls, model: str) -> Mapping[str, Any]:
-        return {}
+        return {"precision": "auto"}
 
     def __init__(self, **values: Any) -> None:
         if isinstance(values.get("events"), int):

@@ -18,7 +18,7 @@ from ssdvae.io.files import real_path
 from ssdvae.io.progress import SILENT, Progress
 from ssdvae.io.run import Run
 from ssdvae.options import differences
-from ssdvae.training.loop import new_accelerator
+from ssdvae.training.loop import new_accelerator, with_precision
 from ssdvae.training.options import TrainOptions
 from ssdvae.training.trainer import Trainer
 
@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 def train(corpus: Corpus, out: Path, options: TrainOptions, progress: Progress = SILENT) -> Run:
     """Train a model into a new run folder."""
+    options = with_precision(options)
     accelerator = new_accelerator(options, out)
     run = Run(out)
     with _exclusive(run, accelerator, new=True):
@@ -46,7 +47,7 @@ def train(corpus: Corpus, out: Path, options: TrainOptions, progress: Progress =
 
 def train_or_resume(corpus: Corpus, out: Path, options: TrainOptions, progress: Progress = SILENT) -> Run:
     """Resume a run if it exists, and start it otherwise."""
-    run, accelerator = Run(out), new_accelerator(options, out)
+    run, accelerator = Run(out), new_accelerator(with_precision(options), out)
     # One process checks for all: a run that another one has just created does not count.
     (there,) = broadcast_object_list([run.config_path.is_file()])
     accelerator.wait_for_everyone()
@@ -75,6 +76,8 @@ def departures(asked: TrainOptions, made: TrainOptions, longest: int | None = No
         # Decided when the run begins: that of the vectors, or the default.
         default = asked.model_options.word_width
         mine["embedding"] = theirs["embedding"] if asked.vectors else default
+    if asked.precision == "auto":
+        mine["precision"] = theirs["precision"]
     for values in (mine, theirs):
         if longest is not None and (values["events"] or 0) >= longest:
             values["events"] = None

@@ -26,6 +26,7 @@ from ssdvae.io.run import Run, State, selection_metric
 from ssdvae.io.weights import check_finite
 from ssdvae.models.base import as_frame_model
 from ssdvae.models.exact import ExactModel
+from ssdvae.models.precision import explain_precision
 from ssdvae.training.loop import (
     Step,
     initialize_from_run,
@@ -124,8 +125,12 @@ class Trainer:
             finish_trackers(self.accelerator)
 
     def _run_to_end(self, state: State) -> Run:
-        count, device = self.accelerator.num_processes, self.accelerator.device.type
-        self.say(f"training in {count} process{'es' if count > 1 else ''} on {device}")
+        count, device = self.accelerator.num_processes, self.accelerator.device
+        hidden = self.options.model_options.hidden
+        self.say(
+            f"training in {count} process{'es' if count > 1 else ''} on {device.type}, products in "
+            f"{explain_precision(self.options.precision, device, hidden)}; validation in fp32"
+        )
         if as_frame_model(self.model) is not None:
             self.say(
                 "frames: accuracy (majority baseline: the most frequent known frame of the head)\n"
@@ -149,7 +154,7 @@ class Trainer:
                 if not math.isfinite(step.sums["loss"]):
                     raise UserError(
                         f"the loss of step {step.step} is not finite; the last checkpoint is from before it\n"
-                        "start again with a smaller --learning-rate, or without --precision"
+                        "start again with a smaller --learning-rate, or with --precision fp32"
                     )
                 state.step = step.step
                 state.seconds = time.monotonic() - clock
