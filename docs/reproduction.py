@@ -182,10 +182,6 @@ DIFFERENCES = {
     **{f"SSDVAE, text, ε = {e:g} against ε = 0": (ssdvae_row(e), ssdvae_row(0.0)) for e in OBSERVED[1:]},
     **{f"SSDVAE, code, ε = {e:g} against ε = 0": (code_row(e), code_row(0.0)) for e in OBSERVED[1:]},
     **{f"SSDVAE, code, ε = {e:g}, against HAQAE": (code_row(e), HAQAE) for e in OBSERVED},
-    **{
-        f"SSDVAE, code, ε = {e:g}, against {RNNLM_DOCUMENT.label}": (code_row(e), RNNLM_DOCUMENT)
-        for e in OBSERVED
-    },
 }
 
 
@@ -209,8 +205,9 @@ def _differences(one: Configuration, other: Configuration) -> Iterator[str]:
 PARTS = {"document-vector": "document vector", "frames": "frames", "state": "first state of the decoder"}
 
 
-def swapped(columns: dict[str, float]) -> str:
-    """Some figures, in their units, with a part replaced by its mean or by another document's."""
+def swapped_clozes() -> str:
+    """By likelihood / by PMI, per cent, with a part replaced by its mean or by another document's."""
+    columns = {"cloze_nll": 100, "cloze_pmi": 100}
     runs = json.loads((HERE / "cells" / "swaps.json").read_text(encoding="utf-8"))
     found = {(run, row["part"], row["way"]): row["figures"] for run, rows in runs.items() for row in rows}
     whats = [(None, None), *((part, way) for part in PARTS for way in ("mean", "other"))]
@@ -228,19 +225,10 @@ def swapped(columns: dict[str, float]) -> str:
     return markdown_table(["what is replaced", "by", *runs], lines)
 
 
-def swapped_clozes() -> str:
-    """By likelihood / by PMI, per cent."""
-    return swapped({"cloze_nll": 100, "cloze_pmi": 100})
-
-
-def swapped_perplexities() -> str:
-    return swapped({"ppl": 1})
-
-
-TABLES = (perplexities, clozes, differences, swapped_clozes, swapped_perplexities, scale)
+TABLES = (perplexities, clozes, differences, swapped_clozes, scale)
 
 if __name__ == "__main__":
     for name, (title, figure) in PICTURES.items():
-        Picture(picture(title, figure)).save(HERE / name)
+        Picture(picture(title, figure)).save(HERE / "pictures" / name)
     for table in TABLES:
         print(table(), end="\n\n")

@@ -89,7 +89,7 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
     assert mistake(page, "docs/nowhere.md") is not None
     assert mistake(page, "docs/model.md#nothing-like-it") is not None
     assert mistake(page, "#nothing-like-it") is not None
-    assert mistake(page, "docs/data.md#json-lines") is None
+    assert mistake(page, "docs/data.md#word-vectors") is None
     assert list(links(page)), "links are found at all"
 
 

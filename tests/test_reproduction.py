@@ -39,7 +39,9 @@ def made() -> dict[str, Any]:
 def test_its_pictures_are_those_of_the_cells(made: dict[str, Any]) -> None:
     for name, (title, figure) in made["PICTURES"].items():
         drawn = Picture(made["picture"](title, figure)).svg()
-        assert (DOCS / name).read_text(encoding="utf-8") == drawn, f"{name}: run python docs/reproduction.py"
+        assert (DOCS / "pictures" / name).read_text(encoding="utf-8") == drawn, (
+            f"{name}: run python docs/reproduction.py"
+        )
 
 
 def test_its_tables_are_those_of_the_cells(made: dict[str, Any]) -> None:

@@ -89,7 +89,7 @@ READ = 300_000
 def auto(counts: Counts) -> dict[str, Any]:
     """A size that fits the data: small corpora are read more often, large ones by a wider network.
 
-    docs/runs.md has the table, and where it is from.
+    docs/train.md has the table.
     """
     text = counts.words > 5_000  # the words of a text; logs and made worlds have fewer
     large = counts.events > 200_000

@@ -28,7 +28,7 @@ from ssdvae.models.base import Model
 from ssdvae.training.train import resume, train
 from tests.training.conftest import SETTINGS, command, flags
 
-DOCS = Path(__file__).parents[2] / "docs" / "runs.md"
+DOCS = Path(__file__).parents[2] / "docs" / "train.md"
 
 
 def copied(run: Run, to: Path) -> Run:
@@ -108,7 +108,7 @@ def test_scores_of_many_writers_are_all_kept(tmp_path: Path) -> None:
 
 
 def _launchers() -> list[str]:
-    """The lines of docs/runs.md that start several processes."""
+    """The lines of docs/train.md that start several processes."""
     lines = [line.strip() for line in DOCS.read_text().splitlines()]
     return [line for line in lines if line.startswith(("torchrun ", "accelerate launch "))]
 

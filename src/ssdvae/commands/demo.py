@@ -52,20 +52,22 @@ PREPARE = PrepareOptions(
     cloze_items=2_000,
     cloze_seed=SEED,
 )
-# Documents cost nothing here, so none is seen twice.
+# Documents cost nothing here, so none is seen twice. All models have the same size, optimizer and budget.
 SHARED = {
     "embedding": 64,
     "hidden": 128,
     "layers": 1,
     "batch": 32,
+    "learning_rate": 8e-3,
+    "decay": True,
     "epochs": 1,
     "validate_steps": 200,
     "seed": SEED,
 }
-MODELS = {
-    "ssdvae-exact": {"context_vector": 64, "learning_rate": 8e-3},
-    "ssdvae": {"learning_rate": 3e-3},
-    "rnnlm": {"learning_rate": 3e-3},
+MODELS: dict[str, dict[str, Any]] = {
+    "ssdvae-exact": {"context_vector": 64},
+    "ssdvae": {},
+    "rnnlm": {"context_vector": 64},
 }
 """Options of the models that are trained, the slowest first."""
 

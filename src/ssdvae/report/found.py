@@ -69,18 +69,19 @@ def found_in(run: ReportedRun, options: ReportOptions, id: str) -> Iterator[Sect
         blocks = [*frame_table(found, f"{id}-words"), verb_table(found, f"{id}-verbs")]
         return blocks if found.clusters is None else [*blocks, paper_tables(found.clusters, f"{id}-beta")]
 
+    # A picture comes first.
     parts: tuple[tuple[str, str, str, Callable[[], list[Any]]], ...] = (
-        (
-            "read",
-            "Read",
-            "Documents, as the model reads them",
-            lambda: [readings(model, explanation(), shown)],
-        ),
         (
             "follows",
             "What follows",
             "What follows what",
             lambda: [strongest_links(explanation().transitions)],
+        ),
+        (
+            "read",
+            "Read",
+            "Documents, as the model reads them",
+            lambda: [readings(model, explanation(), shown)],
         ),
         ("frames", "Frames", "Frames and their words", words),
         ("scripts", "Scripts", "Scripts that the model writes", lambda: example_scripts(model, shown)),

@@ -59,13 +59,18 @@ def _by_run(runs: Sequence[ReportedRun], found: Sequence[Sequence[Section]]) -> 
     for number, (run, sections) in enumerate(zip(runs, found, strict=True)):
         blocks = [block for part in sections for block in (Heading(part.title, 4), *part.blocks)]
         # Closed but for the first: each is as long as all that stands after them.
-        title = Heading(f"{run.name}, {run.options.model}")
+        title = Heading(_name(run))
         yield Details(title, blocks, open=number == 0, style="run")
+
+
+def _name(run: ReportedRun) -> str:
+    """Return the name of a run with its model, once if they are the same."""
+    return run.name if run.name == run.options.model else f"{run.name} ({run.options.model})"
 
 
 def _lead(runs: Sequence[ReportedRun]) -> str:
     """Return a sentence that names the runs, and on what they were trained."""
-    names = ", ".join(f"{run.name} ({run.options.model})" for run in runs)
+    names = ", ".join(map(_name, runs))
     corpora = {run.corpus.fingerprint: run.corpus for run in runs if run.corpus is not None}
     data = " and ".join(
         f"{corpus.folder.name} ({corpus.manifest['splits']['train']['documents']:,} documents, "
