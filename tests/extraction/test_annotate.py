@@ -18,7 +18,7 @@ from ssdvae.data.readers.jsonl import filled_lines
 from ssdvae.engine import pool as pooling
 from ssdvae.extraction import annotate as module
 from ssdvae.extraction.annotate import Annotator, annotate
-from ssdvae.extraction.classifier import FrameClassifier, FramePrediction, Lexicon
+from ssdvae.extraction.classifier import FrameClassifier, Lexicon
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import Report
 from tests.extraction.stopping import Stopped, Watch, damage, exist_ok, leftovers, stop_after, stopped_by
@@ -153,27 +153,6 @@ def test_reading_is_little_ahead_of_writing(
 
 
 # Bad documents.
-
-
-class Failing(Lexicon):
-    """Fails at one document."""
-
-    def predict(self, document: Document) -> list[FramePrediction | None]:
-        if document.id == "d1":
-            raise RecursionError("too deep")
-        return super().predict(document)
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_annotator_that_fails_costs_one_document(jobs: int, tmp_path: Path) -> None:
-    source, settings = corpus(tmp_path / "a.jsonl", 2 * CHUNK), AnnotateOptions(jobs=jobs)
-    done = annotate(
-        source, tmp_path / "out.jsonl", Failing(FRAMES), settings, skip_bad=(skipped := Skipped())
-    )
-    assert (done.documents, skipped.count) == (2 * CHUNK - 1, 1)
-    assert "a.jsonl, line 3: RecursionError: too deep" in str(skipped)
-    with pytest.raises(UserError, match=r"a\.jsonl, line 3: RecursionError: too deep"):
-        annotate(source, tmp_path / "other.jsonl", Failing(FRAMES), settings)
 
 
 def test_what_was_refused_is_gone_on_with_by_skipping(tmp_path: Path) -> None:

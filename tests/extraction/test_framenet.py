@@ -32,7 +32,11 @@ def test_verbs_and_their_frames(folder: Path) -> None:
 def test_examples_as_events(folder: Path) -> None:
     """The unit strike has no file."""
     events = {event for unit in framenet.verb_units(folder) for event in framenet.examples(unit)}
-    assert events == {
+    for event in events:
+        assert event.origin is not None
+        assert event.origin.text is not None
+        assert event.head.startswith(event.origin.text[event.origin.start : event.origin.end].lower())
+    assert {event.changed(origin=None) for event in events} == {
         Event("hit", "wind", "ferry", None, frame="Impact", lemma="hit"),
         Event("hit", "it", "pier", "against", frame="Impact", lemma="hit"),
         Event("hit", "man", "brother", None, frame="Cause_harm", lemma="hit"),
@@ -55,12 +59,13 @@ def test_a_verb_that_is_annotated_twice_in_a_sentence_is_two_examples(tmp_path: 
         f"{HEAD}<lexUnit {XMLNS}><subCorpus><sentence>{text}{sets}</sentence></subCorpus></lexUnit>"
     )
     found = list(framenet.examples(framenet.VerbUnit("hit", "Impact", path)))
-    assert found == [Event("hit", frame="Impact", lemma="hit")] * 2
+    assert [event.changed(origin=None) for event in found] == [Event("hit", frame="Impact", lemma="hit")] * 2
 
 
 def test_verbs_of_full_texts_as_events(folder: Path) -> None:
     """The third sentence is about a noun."""
-    assert list(framenet.full_texts(folder)) == [
+    events = [event for document in framenet.full_texts(folder) for event in document.events]
+    assert [event.changed(origin=None) for event in events] == [
         Event("hit", "waves", "pier", None, frame="Impact", lemma="hit"),
         Event("hit", "rain", "it", None, frame="Impact", lemma="hit"),
     ]
@@ -73,7 +78,8 @@ def test_a_dependent_that_is_no_prepositional_phrase_is_no_object() -> None:
         "PT": [(0, 2, "NP"), (7, 13, "VPto")],
     }
     event = framenet.to_event("He hit to win", spans, "hit", "Impact")
-    assert event == Event("hit", "he", None, None, frame="Impact", lemma="hit")
+    assert event is not None
+    assert event.changed(origin=None) == Event("hit", "he", None, None, frame="Impact", lemma="hit")
 
 
 def test_a_classifier_learns_from_it(folder: Path, tmp_path: Path) -> None:

@@ -289,7 +289,7 @@ def test_learning_from_events_by_themselves_or_in_documents(tmp_path: Path) -> N
     )
     again = load_annotator(str(tmp_path / "saved"))
     story = Document("d", tuple(events))
-    assert first.predict(story) == again.predict(story)
+    assert first.predict(story.events) == again.predict(story.events)
     assert isinstance(again, FrameClassifier)
     assert "Fleeing" in again.lexicon.frames["ran"]
     running = load_annotator(str(tmp_path / "alone.jsonl"), running_text=tmp_path / "documents.jsonl")

@@ -27,6 +27,7 @@ def annotate(
     save: AnyPath | None = None,
     candidates: AnyPath | None = None,
     running_text: AnyPath | None = None,
+    encoder: str | None = None,
     progress: bool | Progress = True,
     **options: Any,
 ) -> AnnotationCounts:
@@ -44,6 +45,8 @@ def annotate(
         save: folder for the trained classifier
         candidates: lexicon of further frames, when training on events
         running_text: events of whole texts with frames, when training on events that were chosen as examples
+        encoder: fine-tune a pretrained encoder instead of the small classifier: minilm (all-MiniLM-L6-v2), a
+            folder, or a name on the Hugging Face hub
     """
     from ssdvae.data.readers import Skipped
     from ssdvae.extraction import annotate as extraction
@@ -55,8 +58,12 @@ def annotate(
     path, reading, chosen = jsonl_path_or_shards(out), ReadOptions(**read), AnnotateOptions(**own)
     check_exists(source)
     files = {"save": save, "candidates": candidates, "running_text": running_text}
+    shown = resolve(progress)
     annotator = extraction.load_annotator(
-        str(frames), **{name: Path(file) if file else None for name, file in files.items()}
+        str(frames),
+        encoder=encoder,
+        progress=shown,
+        **{name: Path(file) if file else None for name, file in files.items()},
     )
     done = extraction.annotate(
         Path(source),
@@ -65,7 +72,7 @@ def annotate(
         chosen,
         format=reading.format,
         skip_bad=Skipped() if reading.skip_bad else None,
-        progress=resolve(progress),
+        progress=shown,
     )
     log_counts(done.documents, done.events, done.resumed, out)
     log.info(

@@ -104,7 +104,7 @@ def _agreement(reader: Annotator, documents: Iterable[Document]) -> float:
     """Return the accuracy of the classifier on all events but the first; no guess is wrong."""
     right = total = 0
     for document in documents:
-        for event, guess in zip(document.events[1:], reader.predict(document)[1:], strict=True):
+        for event, guess in zip(document.events[1:], reader.predict(document.events[1:]), strict=True):
             right += guess is not None and guess[0] == event.frame
             total += 1
     return right / total

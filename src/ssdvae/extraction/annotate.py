@@ -5,23 +5,28 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import as_file, files
+from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ssdvae.data.events import Document, Event
 from ssdvae.data.options import AnnotateOptions, ExtractOptions
 from ssdvae.data.readers import Skipped, read_documents
-from ssdvae.data.stream import RawDocument, document_files, one_by_one, parse_document, stream
-from ssdvae.extraction import framenet
+from ssdvae.data.stream import Chunk, Task, document_files, one_by_one, parse_document, stream
+from ssdvae.extraction import classifier, framenet
 from ssdvae.extraction.classifier import FrameClassifier, FramePrediction, read_lexicon
 from ssdvae.extraction.extract import extract
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import check_exists
 from ssdvae.io.progress import SILENT, Progress
+from ssdvae.io.records import read_json
+
+if TYPE_CHECKING:
+    from ssdvae.extraction.encoder import EncoderAnnotator
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +35,12 @@ CHUNK = 1000
 
 
 class Annotator(Protocol):
-    """Predicts a frame for each event of a document, or None.
+    """Predicts a frame for each event, or None.
 
     It is pickled for the processes that share the work. Equal fingerprints mean equal predictions.
     """
 
-    def predict(self, document: Document) -> list[FramePrediction | None]: ...
+    def predict(self, events: Sequence[Event]) -> list[FramePrediction | None]: ...
 
     def fingerprint(self) -> str: ...
 
@@ -68,7 +73,7 @@ def annotate(
     options = options or AnnotateOptions()
     done = stream(
         document_files(source, format),
-        partial(one_by_one, work=partial(_annotate_document, annotator=annotator, options=options)),
+        partial(_annotate_chunk, annotator=annotator, options=options),
         out,
         options,
         about={"format": format, "annotator": annotator.fingerprint()},
@@ -80,14 +85,32 @@ def annotate(
     return AnnotationCounts(**done.counts, resumed=done.resumed, skipped=skip_bad)
 
 
+def _annotate_chunk(tasks: Sequence[Task], annotator: Annotator, options: AnnotateOptions) -> Chunk:
+    """Annotate some documents: the annotator reads all their events at once."""
+    parsed: list[tuple[str, Document | UserError]] = []
+    for place, raw in tasks:
+        try:
+            parsed.append((place, parse_document(raw)))
+        except UserError as error:
+            parsed.append((place, error))
+    events = [e for _, document in parsed if isinstance(document, Document) for e in document.events]
+    predictions = iter(annotator.predict(events))
+
+    def work(document: Document | UserError) -> tuple[Document, Mapping[str, int]]:
+        if isinstance(document, UserError):
+            raise document
+        return _annotate_document(document, list(islice(predictions, len(document.events))), options)
+
+    return one_by_one(parsed, work)
+
+
 def _annotate_document(
-    raw: RawDocument, annotator: Annotator, options: AnnotateOptions
+    document: Document, predictions: Sequence[FramePrediction | None], options: AnnotateOptions
 ) -> tuple[Document, Mapping[str, int]]:
     """Return a document with the frames that reach the threshold, and counts of its events."""
-    document = parse_document(raw)
     events: list[Event] = []
     counts = Counter[str]()
-    for event, prediction in zip(document.events, annotator.predict(document), strict=True):
+    for event, prediction in zip(document.events, predictions, strict=True):
         if event.frame is not None and not options.replace:
             counts["kept"] += 1
         elif prediction is not None and prediction[1] >= options.threshold:
@@ -107,13 +130,16 @@ def load_annotator(
     save: Path | None = None,
     candidates: Path | None = None,
     running_text: Path | None = None,
+    encoder: str | None = None,
+    progress: Progress = SILENT,
 ) -> Annotator:
     """Return the annotator that a name stands for.
 
     ``framenet``, ``framenet17``, ``framenet15`` or a folder of FrameNet: a classifier trained on it;
     ``events.jsonl``: one trained on events with frames; ``verbs.csv``, ``verbs.json``: a lexicon; a folder
     that ``save`` wrote: the classifier in it. ``candidates`` (a lexicon) and ``running_text`` (events of
-    whole texts with frames) go with events to train on.
+    whole texts with frames) go with events to train on. With ``encoder``, a pretrained encoder is fine-tuned
+    in the place of the small classifier.
     """
     path = Path(frames)
     name = path.name.lower().removesuffix(".gz")
@@ -122,8 +148,11 @@ def load_annotator(
         raise UserError(f"--save writes a trained classifier, and nothing is trained on {frames}")
     if (candidates or running_text) and not name.endswith((".jsonl", ".ndjson")):
         raise UserError("--candidates and --running-text go with a file of events to train on (.jsonl)")
+    if encoder is not None and not learns:
+        raise UserError(f"--encoder is trained on FrameNet or on events (.jsonl), and not on {frames}")
+    extra: Mapping[str, Iterable[str]] | None
     if framenet.is_framenet(frames):
-        classifier = framenet.train(frames)
+        events, texts, extra = framenet.read_framenet(frames)
     else:
         check_exists(path)
         if path.is_dir():
@@ -131,7 +160,7 @@ def load_annotator(
                 raise UserError(
                     f"{path} is neither FrameNet (frameIndex.xml) nor a saved classifier (config.json)"
                 )
-            return FrameClassifier.load(path)
+            return load_saved(path)
         if not learns:
             if not name.endswith((".csv", ".tsv", ".json")):
                 raise UserError(
@@ -140,12 +169,29 @@ def load_annotator(
                 )
             return read_lexicon(path)
         extra = read_lexicon(candidates).frames if candidates else None
-        classifier = FrameClassifier.fit(read_events(path), extra)
-        if running_text:
-            classifier = classifier.adapt(read_events(running_text))
+        events, texts = list(read_events(path)), list(read_documents(running_text)) if running_text else []
+    annotator: FrameClassifier | EncoderAnnotator
+    if encoder is None:
+        annotator = FrameClassifier.fit(events, extra)
+        if texts:
+            annotator = annotator.adapt(event for document in texts for event in document.events)
+    else:
+        from ssdvae.extraction.encoder import train_encoder  # slow to import
+
+        annotator = train_encoder(events, texts, extra, encoder, save, progress)
     if save is not None:
-        classifier.save(save)
-    return classifier
+        annotator.save(save)
+    return annotator
+
+
+def load_saved(folder: Path) -> FrameClassifier | EncoderAnnotator:
+    """Return the annotator in a folder that ``save`` wrote."""
+    kind = read_json(folder / "config.json", dict[str, Any], "the config of an annotator").get("kind")
+    if kind == classifier.KIND:
+        return FrameClassifier.load(folder)
+    from ssdvae.extraction.encoder import EncoderAnnotator  # slow to import
+
+    return EncoderAnnotator.load(folder)
 
 
 def read_events(path: Path) -> Iterator[Event]:

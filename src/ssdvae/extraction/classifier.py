@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from ssdvae.data.events import SLOTS, Document, Event
+from ssdvae.data.events import SLOTS, Event
 from ssdvae.data.readers.rows import named_rows
 from ssdvae.io.errors import DataError, UserError, shorten
 from ssdvae.io.files import atomic_write, stop_at_first_error
@@ -77,9 +77,9 @@ class Lexicon:
         total = sum(choices.values())
         return {frame: weight / total for frame, weight in choices.items()} if total else {}
 
-    def predict(self, document: Document) -> list[FramePrediction | None]:
+    def predict(self, events: Sequence[Event]) -> list[FramePrediction | None]:
         """Return the likeliest frame of each event; None for an unknown verb."""
-        return [most_likely(self.probabilities(event)) for event in document.events]
+        return [most_likely(self.probabilities(event)) for event in events]
 
     def fingerprint(self) -> str:
         """Return a hash of the entries, in their order, in which probabilities are added up."""
@@ -159,7 +159,9 @@ def feature_indices(frame: str, names: Iterable[str]) -> list[int]:
     return [zlib.crc32(f"{frame} {name}".encode()) % SIZE for name in names]
 
 
-class _LexiconRecord(Record, extra="ignore"):
+class LexiconRecord(Record, extra="ignore"):
+    """A lexicon as it is saved."""
+
     frames: dict[str, dict[str, float]]
     forms: dict[str, str]
 
@@ -182,9 +184,9 @@ class FrameClassifier:
         weights = np.exp(scores - scores.max())
         return dict(zip(frames, (weights / weights.sum()).tolist(), strict=True))
 
-    def predict(self, document: Document) -> list[FramePrediction | None]:
+    def predict(self, events: Sequence[Event]) -> list[FramePrediction | None]:
         """Return the likeliest frame of each event; None for an unknown verb."""
-        return [most_likely(self.probabilities(event)) for event in document.events]
+        return [most_likely(self.probabilities(event)) for event in events]
 
     def fingerprint(self) -> str:
         """Return a hash of the lexicon and the weights."""
@@ -197,16 +199,13 @@ class FrameClassifier:
         candidates: Mapping[str, Iterable[str]] | None = None,
     ) -> FrameClassifier:
         """Return a classifier trained on events with frames; ``candidates`` adds unseen frames of verbs."""
-        examples = _labelled(events)
-        known: dict[str, Mapping[str, float]] = {}
-        for verb, frames in (candidates or {}).items():
-            known[normalize_verb(verb)] = {**known.get(normalize_verb(verb), {}), **dict.fromkeys(frames, 0)}
-        lexicon = _add_counts(Lexicon(known), examples)
+        examples = labelled(events)
+        lexicon = learn_lexicon(examples, candidates)
         return cls(lexicon, _fit_weights(examples, lexicon, np.zeros(SIZE, np.float32)))
 
     def adapt(self, events: Iterable[Event]) -> FrameClassifier:
         """Return the classifier adapted to running text with frames."""
-        examples = _labelled(events)
+        examples = labelled(events)
         lexicon = _add_counts(self.lexicon, examples)
         return FrameClassifier(lexicon, _fit_weights(examples, lexicon, self.weights))
 
@@ -233,7 +232,7 @@ class FrameClassifier:
             raise DataError(
                 folder / "config.json", None, f"{config.get('kind')!r}", f"a {KIND} of this version"
             )
-        lexicon = read_json(folder / "lexicon.json", _LexiconRecord, "a lexicon")
+        lexicon = read_json(folder / "lexicon.json", LexiconRecord, "a lexicon")
         path = folder / "model.safetensors"
         try:
             weights = load_file(path)["weights"]
@@ -242,11 +241,22 @@ class FrameClassifier:
         return cls(Lexicon(lexicon.frames, lexicon.forms), weights)
 
 
-def _labelled(events: Iterable[Event]) -> list[Event]:
+def labelled(events: Iterable[Event]) -> list[Event]:
+    """Return the events that have a frame; there must be one."""
     examples = [event for event in events if event.frame is not None]
     if not examples:
         raise UserError("no event has a frame: there is nothing to learn frames from")
     return examples
+
+
+def learn_lexicon(
+    examples: Sequence[Event], candidates: Mapping[str, Iterable[str]] | None = None
+) -> Lexicon:
+    """Return the frames of each verb of the examples, and of ``candidates``."""
+    known: dict[str, Mapping[str, float]] = {}
+    for verb, frames in (candidates or {}).items():
+        known[normalize_verb(verb)] = {**known.get(normalize_verb(verb), {}), **dict.fromkeys(frames, 0)}
+    return _add_counts(Lexicon(known), examples)
 
 
 def _add_counts(lexicon: Lexicon, examples: Sequence[Event]) -> Lexicon:

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ssdvae.data.events import Event
-from ssdvae.extraction.classifier import FrameClassifier, normalize_verb
+from ssdvae.data.events import Document, Event, Origin
+from ssdvae.extraction.classifier import normalize_verb
 from ssdvae.io.errors import DataError, UserError, not_installed, shorten
 
 RELEASES = {"framenet17": "framenet_v17", "framenet15": "framenet_v15"}
@@ -70,8 +70,8 @@ def _nltk_folders() -> list[Path]:
     return [*named, *(folder / "nltk_data" for folder in (Path.home(), *own, *shared))]
 
 
-def train(name: str) -> FrameClassifier:
-    """Return a classifier trained on the examples of a release, and adapted to its full texts."""
+def read_framenet(name: str) -> tuple[list[Event], list[Document], dict[str, list[str]]]:
+    """Return the annotated examples of a release, its full texts, and the frames of each verb."""
     folder = find_framenet(name)
     candidates: dict[str, list[str]] = {}
     events: list[Event] = []
@@ -80,9 +80,7 @@ def train(name: str) -> FrameClassifier:
         events += examples(unit)
     if not events:
         raise UserError(f"{name} has no annotated examples of verbs\nis the folder lu/ of the release there?")
-    classifier = FrameClassifier.fit(events, candidates)
-    texts = list(full_texts(folder))
-    return classifier.adapt(texts) if texts else classifier
+    return events, list(full_texts(folder)), candidates
 
 
 def verb_units(folder: Path) -> Iterator[VerbUnit]:
@@ -102,15 +100,17 @@ def examples(unit: VerbUnit) -> Iterator[Event]:
                 yield event
 
 
-def full_texts(folder: Path) -> Iterator[Event]:
-    """Yield the verbs of the texts that are annotated from beginning to end."""
+def full_texts(folder: Path) -> Iterator[Document]:
+    """Yield the texts that are annotated from beginning to end, with their verbs."""
     for path in sorted((folder / "fulltext").glob("*.xml")):
+        events = []
         for text, attributes, spans in _annotations(path):
             verb, _, part_of_speech = attributes.get("luName", "").rpartition(".")
             frame = attributes.get("frameName")
             event = to_event(text, spans, normalize_verb(verb), frame) if frame else None
             if part_of_speech == "v" and event is not None:
-                yield event
+                events.append(event)
+        yield Document(path.stem, tuple(events))
 
 
 Span = tuple[int, int, str]
@@ -164,7 +164,7 @@ def _spans(path: Path, annotation: Any) -> Spans:
 
 
 def to_event(text: str, spans: Spans, verb: str, frame: str) -> Event | None:
-    """Return an annotated example as an event; None without a target.
+    """Return an annotated example as an event with its sentence; None without a target.
 
     The grammatical functions give the slots, as `extract` would fill them: Ext (external argument) is the
     subject, Obj the object, and without one, the first dependent that is a prepositional phrase.
@@ -182,7 +182,9 @@ def to_event(text: str, spans: Spans, verb: str, frame: str) -> Event | None:
             obj, mod = head_of_phrase(words), None
         elif function == "Dep" and obj is None and (start, end) in prepositional and len(words) > 1:
             obj, mod = head_of_phrase(words[1:]), words[0]
-    return Event(normalize_verb(form), subj, obj, mod, frame=frame, lemma=verb)
+    start, end, _ = spans["Target"][0]
+    origin = Origin(0, start, end, text=text, text_start=0)
+    return Event(normalize_verb(form), subj, obj, mod, frame=frame, lemma=verb, origin=origin)
 
 
 def head_of_phrase(words: list[str]) -> str | None:
