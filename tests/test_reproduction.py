@@ -87,7 +87,7 @@ def test_there_is_a_command_for_each_file() -> None:
 
 @pytest.mark.parametrize("sweep", CHANGED)
 def test_its_commands_take_the_cells(sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has the corpora makes the tables from the files, without a run."""
+    """The tables can be made from the corpora and the files, without a run."""
     monkeypatch.setattr(results, "Corpus", lambda folder: SimpleNamespace(fingerprint=CORPORA[folder.name]))
     cache = ResultsCache.read(DOCS / "cells" / f"{sweep}.csv")
     evaluation = EvaluateOptions(bound_samples=5, cloze_seeds=3, eval_batch=200)

@@ -62,7 +62,7 @@ def server() -> Iterator[Server]:
 
 
 def rest(folder: Path) -> set[str]:
-    """What else is in the folder, but for the lock."""
+    """Return the names of the files in the folder, except the lock."""
     return {path.name for path in folder.iterdir() if not path.name.endswith(".lock")}
 
 
@@ -77,7 +77,7 @@ def test_a_file_is_fetched_once(server: Server, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ranges", [True, False])
 def test_what_was_cut_off_goes_on_by_itself(server: Server, tmp_path: Path, ranges: bool) -> None:
-    """And from the start, with a server that knows no ranges."""
+    """With a server that knows no ranges, it starts anew."""
     server.ranges, server.cuts = ranges, [1000, 70_000 if ranges else 100_000]
     path = tmp_path / "set.txt"
     assert download(server.url, path, DIGEST)

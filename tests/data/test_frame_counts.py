@@ -47,7 +47,7 @@ def test_events_of_no_document_have_no_class() -> None:
 
 
 def test_labels_take_their_classes_and_the_others_are_unnamed() -> None:
-    """Of four classes two have labels, on some of their events: what is found are the other two."""
+    """Two of four classes have labels, on some of their events: the other two are found."""
     documents, truth = planted()
     rng = np.random.default_rng(2)
     labelled = (truth < 2) & (rng.random(len(truth)) < 0.5)

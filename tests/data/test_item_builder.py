@@ -24,7 +24,7 @@ SETTINGS = PrepareOptions(
 )
 
 
-def told(number: int, length: int) -> Document:
+def document(number: int, length: int) -> Document:
     """Every verb names its document and place, so that it shows where an event came from."""
     events = (
         Event(f"V{number}-{place}", "Ann", None, "in", frame="FG"[place % 2]) for place in range(length)
@@ -44,7 +44,7 @@ def verbs(events: Script) -> list[str]:
 
 @pytest.fixture(scope="module")
 def documents() -> list[Document]:
-    return [told(number, 1 + number % 5) for number in range(200)]
+    return [document(number, 1 + number % 5) for number in range(200)]
 
 
 @pytest.mark.parametrize("split", ["valid", "test"])

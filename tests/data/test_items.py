@@ -106,7 +106,7 @@ def test_what_is_wrong_is_said_with_its_line(
         read_items(path, kind)
 
 
-def told(number: int, length: int) -> Document:
+def document(number: int, length: int) -> Document:
     """Every verb names its document and place."""
     return Document(f"d{number}", tuple(Event(f"v{number}-{m}", "ann", frame="F") for m in range(length)))
 
@@ -121,7 +121,7 @@ def built(documents: list[Document]) -> ItemBuilder:
     return builder
 
 
-DOCUMENTS = [told(number, 1 + number % 7) for number in range(120)]
+DOCUMENTS = [document(number, 1 + number % 7) for number in range(120)]
 
 
 def test_what_items_are_made_of() -> None:
@@ -155,8 +155,8 @@ def test_items_do_not_depend_on_the_order_of_documents_nor_on_who_reads_them() -
 
 
 def test_too_few_events_give_no_items() -> None:
-    assert built([told(n, 2) for n in range(50)]).orders() == []
-    assert built([told(0, 5)]).masked() == []
+    assert built([document(n, 2) for n in range(50)]).orders() == []
+    assert built([document(0, 5)]).masked() == []
     alike = Document("d", tuple(Event("v", "ann", frame="F") for _ in range(5)))
     assert built([alike]).orders() == []
 

@@ -190,7 +190,7 @@ def test_a_bad_row_of_a_shard_is_told_with_its_file(tmp_path: Path) -> None:
 
 
 def test_parquet_that_ends_before_its_last_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As its library reads some damaged files."""
+    """The library reads some damaged files so."""
     content = parquet_bytes([ROW, ROW])
     assert len(read("a.parquet", content)) == 1
     monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda *_, **__: iter(()))

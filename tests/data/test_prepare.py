@@ -181,7 +181,7 @@ def test_a_corpus_is_never_overwritten(sources: dict[Split, Path], tmp_path: Pat
 
 
 def test_a_corpus_without_any_frame_keeps_all_events(tmp_path: Path) -> None:
-    """What labels there are in other splits is not known to training, and no event is left out for it."""
+    """Training does not know the labels of other splits, and no event is left out because of them."""
     rows = {"train": [document("a", None, None)], "valid": [document("b", "F", None)], "test": []}
     corpus = prepare(write_splits(tmp_path, **rows), tmp_path / "out")
     assert len(corpus.frames) == 0
@@ -273,7 +273,7 @@ def test_without_a_file_validation_is_a_share_of_the_training_file(tmp_path: Pat
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some documents at once, and some rows in a block, so that few documents are many pieces."""
+    """Use small chunks and blocks, so that few documents are many pieces."""
     monkeypatch.setattr(source, "BYTES", 3000)
     monkeypatch.setattr(source, "DOCUMENTS", 7)
     monkeypatch.setattr(preparing, "ROWS", 16)
@@ -320,7 +320,7 @@ def test_files_do_not_show_where_the_pieces_were(tmp_path: Path, small_blocks: N
 
 
 def test_the_first_bad_line_is_named_whoever_reads_it(tmp_path: Path, small_blocks: None) -> None:
-    """And whatever is wrong after it, even where reading ahead has come to it."""
+    """Later errors do not matter, even if reading ahead has reached them."""
     path = tmp_path / "events.jsonl"
     good = b'{"id": "a", "events": [{"verb": "met", "frame": "F"}]}\n'
     bad = {"json": b"{\n", "bytes": b"\xff\n", "event": b'{"id": 1, "events": [{"subj": "x"}]}\n'}

@@ -206,7 +206,7 @@ PIECES = st.binary(max_size=4) | st.sampled_from(
 
 
 def edited(content: bytes, edits: list[Edit]) -> bytes:
-    """Some bytes are taken out here and there, and others put in."""
+    """Take some bytes out, and put others in."""
     for place, length, piece in edits:
         start = int(place * len(content))
         content = content[:start] + piece + content[start + length :]

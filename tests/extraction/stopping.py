@@ -23,34 +23,34 @@ class Stopped(Exception):
 class Watch:
     """Progress that tells how many chunks are written: at the beginning, and after each."""
 
-    def __init__(self, told: Callable[[int], None]) -> None:
-        self.told = told
+    def __init__(self, check: Callable[[int], None]) -> None:
+        self.check = check
 
     @contextlib.contextmanager
     def task(
         self, label: str, total: int | None = None, *, status: str = "", done: int = 0
     ) -> Iterator[Advance]:
         chunks = 0
-        self.told(chunks)
+        self.check(chunks)
 
         def advance(amount: int = 1, /, **fields: Any) -> None:
             nonlocal chunks
             chunks += 1
-            self.told(chunks)
+            self.check(chunks)
 
         yield advance
 
 
 def stop_after(chunks: int) -> Watch:
-    def told(written: int) -> None:
+    def check(written: int) -> None:
         if written == chunks:
             raise Stopped
 
-    return Watch(told)
+    return Watch(check)
 
 
 def damage(out: Path, content: bytes) -> None:
-    """What a killed process had written without entering it in the journal."""
+    """Write as a killed process does that has not entered its lines in the journal."""
     with (
         out.with_name(f".{out.name}.part").open("ab") as part,
         out.with_name(f".{out.name}.journal").open("ab") as journal,
@@ -64,7 +64,7 @@ def leftovers(folder: Path) -> list[str]:
 
 
 def stopped_by(how: signal.Signals, words: list[str], out: Path, entries: int, alone: bool = False) -> str:
-    """Run a command, stop it (``alone``, or with its processes) after some entries; what it said."""
+    """Run a command, stop it (``alone``, or with its processes) after some entries; return its messages."""
     journal = out.with_name(f".{out.name}.journal")
     command = [sys.executable, "-m", "ssdvae", *words]
     process = subprocess.Popen(
@@ -88,8 +88,8 @@ def stopped_by(how: signal.Signals, words: list[str], out: Path, entries: int, a
         process.wait()
 
 
-def exist_ok(words: list[str]) -> str:
-    """The same command again; what it said."""
+def run_again(words: list[str]) -> str:
+    """Run the same command again; return its messages."""
     done = subprocess.run([sys.executable, "-m", "ssdvae", *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stderr

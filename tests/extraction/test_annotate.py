@@ -21,7 +21,7 @@ from ssdvae.extraction.annotate import Annotator, annotate
 from ssdvae.extraction.classifier import FrameClassifier, Lexicon
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import Report
-from tests.extraction.stopping import Stopped, Watch, damage, exist_ok, leftovers, stop_after, stopped_by
+from tests.extraction.stopping import Stopped, Watch, damage, leftovers, run_again, stop_after, stopped_by
 
 CHUNK = 16
 FRAMES = {
@@ -134,7 +134,7 @@ def test_few_documents_start_no_process(tmp_path: Path, monkeypatch: pytest.Monk
 def test_reading_is_little_ahead_of_writing(
     jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So any number of documents fits into the memory."""
+    """Memory does not grow with the number of documents."""
     source = corpus(tmp_path / "a.jsonl", 20 * CHUNK)
     taken = 0
 
@@ -144,11 +144,11 @@ def test_reading_is_little_ahead_of_writing(
             taken += 1
             yield line
 
-    def told(written: int) -> None:
+    def check(written: int) -> None:
         assert taken <= (written + 3 * jobs) * CHUNK
 
     monkeypatch.setattr(stream, "filled_lines", counted)
-    annotate(source, tmp_path / "out.jsonl", LEXICON, AnnotateOptions(jobs=jobs), progress=Watch(told))
+    annotate(source, tmp_path / "out.jsonl", LEXICON, AnnotateOptions(jobs=jobs), progress=Watch(check))
     assert taken == 20 * CHUNK
 
 
@@ -292,7 +292,7 @@ def test_a_stopped_annotation_ends_with_the_same_file(
     if how == signal.SIGINT:
         assert said.endswith("interrupted\n")
     # The number of processes may be another one.
-    said = exist_ok([*words, "--jobs", "1"])
+    said = run_again([*words, "--jobs", "1"])
     assert "resumed after" in said
     assert "skipped 1 bad line: " in said
     assert "line 11: " in said

@@ -18,7 +18,7 @@ from ssdvae.extraction import extract as module
 from ssdvae.extraction.extract import CHUNK, extract
 from ssdvae.extraction.rules import extract_document
 from ssdvae.io.errors import UserError
-from tests.extraction.stopping import Stopped, damage, exist_ok, leftovers, stop_after, stopped_by
+from tests.extraction.stopping import Stopped, damage, leftovers, run_again, stop_after, stopped_by
 from tests.extraction.trees import CONSTRUCTIONS, conllu_lines
 
 BAD = "1\tHe\tbroken"
@@ -100,7 +100,7 @@ def test_files_of_one_name_have_ids_of_their_own(tmp_path: Path) -> None:
 def test_an_extraction_goes_on_where_it_stopped(
     chunks: int, unentered: bytes, name: str, tmp_path: Path
 ) -> None:
-    """Whatever a killed process had written without entering it in the journal."""
+    """Lines that a killed process wrote without entering them in the journal are cut off."""
     source = corpus(tmp_path / "a.conllu", 5 * CHUNK + 3, bad=(3, 70))
     settings = ExtractOptions(jobs=1)
     whole = extract([source], tmp_path / f"whole-{name}", settings)
@@ -168,7 +168,7 @@ def test_a_killed_extraction_ends_with_the_same_file(jobs: int, tmp_path: Path) 
     words = ["extract", str(source), "--out", str(out), "--jobs", str(jobs)]
     stopped_by(signal.SIGKILL, words, out, entries=5)
     assert not out.exists()
-    assert "resumed after" in exist_ok(words)
+    assert "resumed after" in run_again(words)
     extract([source], tmp_path / "whole.jsonl", ExtractOptions(jobs=1))
     assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert leftovers(tmp_path) == []

@@ -76,7 +76,7 @@ def one(kind: Kind, seed: str) -> tuple[str, str]:
 def fuzz(
     folder: Path, seed: int, *, count: int | None = None, seconds: float | None = None, only: str = ""
 ) -> tuple[dict[str, Counter[str]], list[str]]:
-    """So many inputs, or for so long, each kind in turn; returns counts by kind, and what failed."""
+    """Try so many inputs, or for so long, each kind in turn; return counts by kind, and failures."""
     logging.getLogger("ssdvae").setLevel(logging.ERROR)
     kinds = [kind for kind in (*make(folder), *log_kinds(folder)) if only in kind.name]
     counts = {kind.name: Counter[str]() for kind in kinds}

@@ -1,4 +1,4 @@
-"""What is damaged, how it is read, and what is held against it where it is accepted."""
+"""Kinds of input: how they are damaged and read, and what must hold if they are accepted."""
 
 from __future__ import annotations
 

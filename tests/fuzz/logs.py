@@ -181,7 +181,7 @@ CELLS = (
     "0001-01-01", "20240101", "1e400", "-0", "1_000", " ", "\u2028", "a\nb", 'a"b', "a,b", "None", "nan",
     "²", "٣", "1700000000", "1700000000000", "00:00",
 )  # fmt: skip
-"""What may stand in a cell."""
+"""Values of a cell."""
 
 
 def parquet_changed(content: bytes, rng: Random) -> bytes:

@@ -52,7 +52,7 @@ def test_a_table_has_the_rows_of_the_paper_and_no_other(table: str) -> None:
 @pytest.mark.parametrize("table", PRINTED)
 @pytest.mark.parametrize("split", ["valid", "test"])
 def test_every_figure_of_the_paper_stands_in_one_place(table: str, split: str) -> None:
-    """With the cloze of the New York Times, which is one more file here."""
+    """The cloze of the New York Times is one more file here."""
     settings = ReproduceOptions(split=split, cloze="nyt=some.txt")  # type: ignore[arg-type]
     columns = [column for column in table_columns(table, settings.split, [CORPUS, "nyt"]) if column.is_papers]
     shown = [
@@ -210,7 +210,7 @@ def test_cloze_files_have_names() -> None:
 
 
 def test_a_measurement_answers_only_if_all_settings_of_its_task_are_the_same() -> None:
-    """Those that carry its name; a cloze with other frames is another cloze."""
+    """A cloze with other frames is another cloze."""
     for prefix, task in (("cloze_", "cloze"), ("bound_", "perplexity")):
         mine = {name for name in EvaluateOptions.names() if name.startswith(prefix)}
         assert mine

@@ -60,7 +60,7 @@ def cache(*records: FigureRecord) -> ResultsCache:
 
 
 def test_options_at_their_defaults_leave_no_trace_but_the_model_does(job: Job) -> None:
-    """So that a fingerprint outlives the options that later versions add."""
+    """A fingerprint stays the same when a later version adds an option."""
     every = [TrainOptions(model=model) for model in MODELS]
     for training in every:
         own = training.model_options

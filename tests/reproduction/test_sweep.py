@@ -99,7 +99,7 @@ def tables(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (out / "tables").iterdir()}
 
 
-def told(process: subprocess.Popen[str], word: str, times: int) -> list[str]:
+def trials_in_log(process: subprocess.Popen[str], word: str, times: int) -> list[str]:
     """Return the trials of which a sweep has said something, as soon as it has said so many times."""
     assert process.stderr is not None
     trials: list[str] = []
@@ -149,7 +149,7 @@ def test_a_sweep_that_is_killed_halfway_gives_the_same_tables(
 ) -> None:
     out = tmp_path / "out"
     process = start(*ALL, "--data", corpus, "--out", out)
-    before = told(process, "finished", 2)
+    before = trials_in_log(process, "finished", 2)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     process = start(*ALL, "--data", corpus, "--out", out)
@@ -169,7 +169,7 @@ def test_a_sweep_on_a_cluster_that_loses_a_machine_gives_the_same_tables(
     with three_machines(monkeypatch.setenv) as machines:
         words = [*ALL, "--data", corpus, "--out", out]
         process = start(*words, "--engine=ray", f"--address={machines.address}", "--jobs=3")
-        told(process, "started", 3)
+        trials_in_log(process, "started", 3)
         wait_for(lambda: any((out / "runs").glob("*/checkpoint/state.safetensors")), process)
         machines.lose()
         _, errors = process.communicate(timeout=600)

@@ -88,7 +88,7 @@ def test_what_the_world_cannot_tell_is_left_to_chance() -> None:
 
 
 def test_pmi_knows_how_often_it_is_right() -> None:
-    """With distractors from p(c), exp(pmi) is the chance of an option, up to a factor."""
+    """If distractors come from p(c), exp(pmi) is the chance of an option, up to a factor."""
     world = World.embedded()
     builder = ItemBuilder(PrepareOptions(cloze_options=3, cloze_events=3))
     for document in world.documents(400, seed=2):

@@ -122,13 +122,13 @@ def collate(
 
     ``observed`` has the observed frames of all events, as ``mask_frames`` returns them; by default none is.
     """
-    frames = torch.from_numpy(documents.gathered(documents.frames, rows, -1)).long()
+    frames = torch.from_numpy(documents.gather(documents.frames, rows, -1)).long()
     return Batch(
-        tokens=torch.from_numpy(documents.gathered(documents.tokens, rows, 0)).long(),
+        tokens=torch.from_numpy(documents.gather(documents.tokens, rows, 0)).long(),
         frames=frames,
         observed=torch.full_like(frames, -1)
         if observed is None
-        else torch.from_numpy(documents.gathered(observed, rows, -1)).long(),
+        else torch.from_numpy(documents.gather(observed, rows, -1)).long(),
         mask=torch.from_numpy(documents.places(rows)[1]),
     )
 

@@ -157,7 +157,7 @@ class Bins:
 
     def __init__(self, slot: str, edges: Sequence[float]) -> None:
         self.edges = edges
-        shown = _shown(edges)
+        shown = _shortest_digits(edges)
         between = [f"{low}–{high}" for low, high in pairwise(shown)]
         ends = [f"<{shown[0]}", *between, f"≥{shown[-1]}"] if shown else ["any"]
         self.words = [f"{slot}:{end}" for end in ends]
@@ -166,7 +166,7 @@ class Bins:
         return self.words[bisect_right(self.edges, number)]
 
 
-def _shown(edges: Sequence[float]) -> list[str]:
+def _shortest_digits(edges: Sequence[float]) -> list[str]:
     """Return numbers with as few digits as tell them apart, at least three."""
     for digits in range(3, 18):
         shown = [format(float(f"{edge:.{digits}g}"), ".17g" if digits == 17 else ".15g") for edge in edges]
@@ -236,7 +236,7 @@ class Clock:
 
         ``of`` names the file in messages if there are several.
         """
-        found = _parsed(value)
+        found = _parse_time(value)
         if found is None:
             raise Malformed(f"the time {shorten(value)}" if value not in (None, "") else "no time", EXPECTED)
         kind = NUMBER
@@ -261,9 +261,9 @@ class Clock:
         return int(time)
 
 
-def _parsed(value: Any) -> datetime | float | None:
+def _parse_time(value: Any) -> datetime | float | None:
     if isinstance(value, str):
-        return _parsed_text(value.strip())
+        return _parse_time_text(value.strip())
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):
@@ -273,7 +273,7 @@ def _parsed(value: Any) -> datetime | float | None:
     return value if isinstance(value, int) else _finite(float(value))
 
 
-def _parsed_text(text: str) -> datetime | float | None:
+def _parse_time_text(text: str) -> datetime | float | None:
     if DIGITS.fullmatch(text) and not DAY.fullmatch(text):
         return int(text) if len(text) < 30 and text.lstrip("+-").isdigit() else _finite(float(text))
     # Databases write a space before the zone, which ISO 8601 does not have.

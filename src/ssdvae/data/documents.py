@@ -27,7 +27,7 @@ Number = TypeVar("Number", np.int32, np.int64, np.float32, np.float64)
 
 @dataclass(frozen=True)
 class Documents:
-    """Some documents; events that belong to none of them are ignored."""
+    """Documents as slices of one sequence of events; events that belong to none of them are ignored."""
 
     ids: pa.ChunkedArray  # N
     tokens: NDArray[np.int32]  # E S: the words in the slots of each event
@@ -106,7 +106,7 @@ class Documents:
         # At padding it is an event of the document, so that there is something to be masked.
         return self.starts[rows][:, None] + np.minimum(number, lengths[:, None] - 1), mask
 
-    def gathered(
+    def gather(
         self, values: NDArray[Number], rows: NDArray[np.int64], padding: int | float
     ) -> NDArray[Number]:
         """Return the values of the events of some documents: [E …] → [B M …]."""
@@ -117,7 +117,7 @@ class Documents:
 
     def padded(self, values: NDArray[Number], padding: int | float) -> NDArray[Number]:
         """Return the values of the events of all documents: [E …] → [N M …]."""
-        return self.gathered(values, np.arange(len(self)), padding)
+        return self.gather(values, np.arange(len(self)), padding)
 
     def parts(self) -> list[slice]:
         """Return the slice of the events of each document."""

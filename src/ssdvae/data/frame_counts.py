@@ -106,7 +106,7 @@ def fit_classes(documents: Documents, words: int, classes: int, seed: int) -> ND
     if features.shape[0] > FITTED:
         fitted = features[np.sort(rng.choice(features.shape[0], FITTED, replace=False))]
     used = np.flatnonzero(np.asarray(fitted.sum(0))[0])
-    model = _fitted(fitted[:, used], used // (words + 1), fields, classes, rng)
+    model = _fit(fitted[:, used], used // (words + 1), fields, classes, rng)
     known, found = features[:, used], np.full(len(documents.frames), -1, dtype=np.int32)
     guesses = [
         (known[start : start + CHUNK] @ model[1] + model[0]).argmax(1)
@@ -120,7 +120,7 @@ Model = tuple[NDArray[np.float64], NDArray[np.float64]]
 """log π, and log p(feature | class)."""
 
 
-def _fitted(
+def _fit(
     features: Any, field: NDArray[np.int64], fields: int, classes: int, rng: np.random.Generator
 ) -> Model:
     """Return the most likely of several mixtures: most are given up early."""
@@ -151,7 +151,7 @@ def _start(
     seeds = np.asarray(features[chosen].todense())  # K features
     shared = features @ seeds.T
     soft = np.exp(2.0 * (shared - shared.max(1, keepdims=True)))
-    return _maximised(features, field, fields, soft / soft.sum(1, keepdims=True))
+    return _maximise(features, field, fields, soft / soft.sum(1, keepdims=True))
 
 
 def _step(features: Any, field: NDArray[np.int64], fields: int, model: Model) -> tuple[Model, float]:
@@ -160,10 +160,10 @@ def _step(features: Any, field: NDArray[np.int64], fields: int, model: Model) ->
     top = scores.max(1, keepdims=True)
     shares = np.exp(scores - top)
     total = shares.sum(1, keepdims=True)
-    return _maximised(features, field, fields, shares / total), float((top + np.log(total)).sum())
+    return _maximise(features, field, fields, shares / total), float((top + np.log(total)).sum())
 
 
-def _maximised(features: Any, field: NDArray[np.int64], fields: int, shares: NDArray[np.float64]) -> Model:
+def _maximise(features: Any, field: NDArray[np.int64], fields: int, shares: NDArray[np.float64]) -> Model:
     counts = np.asarray(features.T @ shares) + SMOOTHING  # features K
     sums = np.zeros((fields, counts.shape[1]))
     np.add.at(sums, field, counts)

@@ -22,7 +22,7 @@ def cores() -> int:
 
 
 class ReadOptions(Options):
-    """How files of documents are read."""
+    """Options of reading files of documents."""
 
     group: ClassVar[str] = "input and output"
 

@@ -19,7 +19,7 @@ from ssdvae.data.corpus import ITEMS, SCHEMA, Corpus, split_file, write_manifest
 from ssdvae.data.events import MISSING, Document, Event, Words, folded, one_word
 from ssdvae.data.items import ItemBuilder
 from ssdvae.data.options import SPLITS, EngineOptions, PrepareOptions, Split
-from ssdvae.data.source import Source, SplitDocument, Work, converted_tables
+from ssdvae.data.source import Source, SplitDocument, Work, convert_tables
 from ssdvae.data.vocabulary import LEMMAS, Inventory, Vocabulary, majority_lemmas, save_lemmas
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import new_folder, sha256, translate_os_errors
@@ -120,7 +120,7 @@ def prepare(
     with new_folder(out) as temporary:
         hashes = {str(path): sha256(path) for path in source.paths}
         with (
-            converted_tables(source, temporary / "rows", progress) as (documents, columns, bad_rows),
+            convert_tables(source, temporary / "rows", progress) as (documents, columns, bad_rows),
             translate_os_errors(out, "write"),
         ):
             options, passes = documents.options, _Passes(documents, engine, progress)

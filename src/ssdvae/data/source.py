@@ -63,7 +63,7 @@ class Source:
     skip_bad: bool
 
     @property
-    def given(self) -> list[Path]:
+    def inputs(self) -> list[Path]:
         """Files and folders, each once."""
         named = [self.sources] if isinstance(self.sources, Path) else self.sources.values()
         return list(dict.fromkeys(named))
@@ -71,7 +71,7 @@ class Source:
     @property
     def paths(self) -> list[Path]:
         """Every file that is read; of a folder, its shards."""
-        return [file for path in self.given for file in list_shards(path) or [path]]
+        return [file for path in self.inputs for file in list_shards(path) or [path]]
 
     def path(self, split: Split) -> Path:
         """Return the file of a split; without its own, validation is a share of the training file."""
@@ -151,7 +151,7 @@ def _read_lines(
 
 
 @contextmanager
-def converted_tables(
+def convert_tables(
     source: Source, folder: Path, progress: Progress
 ) -> Iterator[tuple[Source, Columns | None, dict[str, int]]]:
     """Yield the source if it has documents; if it is a table, write its documents to temporary JSON lines.
@@ -169,7 +169,7 @@ def converted_tables(
     try:
         files: dict[Path, Path] = {}
         skipped = {}
-        for path in dict.fromkeys([train, *source.given]):
+        for path in dict.fromkeys([train, *source.inputs]):
             bad = Skipped()
             files[path] = folder / f"{len(files)}.jsonl"
             columns = _convert(source, path, columns, files[path], bad, progress)

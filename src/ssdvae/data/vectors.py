@@ -76,7 +76,7 @@ def _key(word: str) -> bytes:
     return word.encode("utf-8", "surrogatepass")
 
 
-def _peeked(lines: Iterator[Line]) -> Iterator[Line]:
+def _peek(lines: Iterator[Line]) -> Iterator[Line]:
     """Yield the first lines, up to the size of one very long line."""
     size = 0
     for line in islice(lines, PEEK):
@@ -88,7 +88,7 @@ def _peeked(lines: Iterator[Line]) -> Iterator[Line]:
 
 def _dimension(path: AnyPath, lines: Iterator[Line]) -> tuple[int, Iterator[Line]]:
     """Return the dimension, and the lines that have words."""
-    first = list(_peeked(lines))
+    first = list(_peek(lines))
     if not any(line.strip() for _, line in first):
         raise DataError(path, None, "no vectors", "a word and its numbers on each line")
     header = first[0][1].split()

@@ -27,7 +27,7 @@ REPRODUCED = (
 `rnnlm-context`, with a vector of the document or of the events so far, stand beside the authors' code."""
 
 PRESCRIBED = {"events": 5, "tied": False, "decay": False}
-"""What the paper prescribes for all models, beside the size and the defaults."""
+"""Options that the paper prescribes for all models, beside the size and the defaults."""
 
 Version = Literal["paper", "code"]
 """Which SSDVAE: the model of the paper's text, or that of the authors' code of its time."""

@@ -23,7 +23,7 @@ from ssdvae.training.options import TrainOptions
 SOURCE = "Rezaee and Ferraro, NAACL 2021"
 
 CITATIONS = {"1a": "Table 1a", "1b": "Table 1b", "3": "Tables 3 and 5", "6": "Table 6"}
-"""How each table of the paper is cited; the deviations of Table 3 are in Table 5."""
+"""Citations of the tables of the paper; the deviations of Table 3 are in Table 5."""
 
 NOTE = (
     f"The paper's figures ({SOURCE}), in italics, are means and deviations of three runs on its own corpus "

@@ -90,7 +90,7 @@ class _Bounded:
             try:
                 found += self.file.read(size - len(found))
             except DAMAGE as error:
-                raise _damaged(self.path, error) from error
+                raise _damage_error(self.path, error) from error
         self.data += found
         return found
 
@@ -116,10 +116,10 @@ def _damage_explained(path: Path) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, *DAMAGE) as error:
-        raise _damaged(path, error) from error
+        raise _damage_error(path, error) from error
 
 
-def _damaged(path: Path, error: Exception) -> DataError:
+def _damage_error(path: Path, error: Exception) -> DataError:
     hint = "the file is cut short, damaged or misnamed: make or download it again"
     found = f"data that cannot be read ({str(error) or type(error).__name__})"
     return DataError(path, None, found, "Concrete communications", hint)
@@ -167,13 +167,13 @@ def _part(thing: Any, *names: str) -> Any:
 def parse(raw: RawDocument, options: ExtractOptions) -> ParsedDocument:
     """Return a communication with its trees and frames."""
     try:
-        return _parsed(_communication(io.BytesIO(raw.content)), raw)
+        return _parse_communication(_communication(io.BytesIO(raw.content)), raw)
     except Malformed as error:
         found = f"{error.found} in {raw.id}"
         raise DataError(raw.path, raw.line, found, error.expected, unit="communication") from error
 
 
-def _parsed(communication: Any, raw: RawDocument) -> ParsedDocument:
+def _parse_communication(communication: Any, raw: RawDocument) -> ParsedDocument:
     text = communication.text or ""
     trees, tokens = [], TokenIndex()
     for section in communication.sectionList or []:
