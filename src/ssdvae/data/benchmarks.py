@@ -35,7 +35,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from ssdvae.data.events import MISSING, Words, one_word
-from ssdvae.io.errors import DataError, Malformed, UserError, shorten
+from ssdvae.io.errors import DataError, Malformed, UserError, locate_errors, shorten
 from ssdvae.io.files import AnyPath, sha256, text_lines, translate_os_errors
 from ssdvae.io.locks import lock_path
 from ssdvae.io.progress import SILENT, Advance, Progress
@@ -248,7 +248,7 @@ def read_similarity(path: AnyPath) -> list[HardPairs] | list[Rated]:
     for number, text in text_lines(path):
         if not text.strip():
             continue
-        try:
+        with locate_errors(path, number):
             fields = [field.strip() for field in text.split("|")]
             if len(fields) not in (7, 12):
                 raise Malformed(
@@ -261,8 +261,6 @@ def read_similarity(path: AnyPath) -> list[HardPairs] | list[Rated]:
                 rated.append(Rated((events[0], events[1]), _rating(fields[6])))
             else:
                 hard.append(HardPairs((events[0], events[1]), (events[2], events[3])))
-        except Malformed as error:
-            raise DataError(path, number, error.found, error.expected) from error
     if not hard and not rated:
         raise DataError(
             path, None, "no pairs of events", "subject | verb | object, two or four times on a line"
@@ -319,7 +317,7 @@ def _narratives(path: AnyPath) -> Iterator[NarrativeItem]:
         line = text.strip()
         if not line:
             continue
-        try:
+        with locate_errors(path, number):
             if line in marks:
                 if line != marks[len(parts) - 1]:
                     raise Malformed(line, f"events, or {marks[len(parts) - 1]}")
@@ -332,14 +330,10 @@ def _narratives(path: AnyPath) -> Iterator[NarrativeItem]:
                 if len(fields) != 3:
                     raise Malformed(shorten(line), "subject|predicate|object")
                 parts[-1].append(_event(*fields))
-        except Malformed as error:
-            raise DataError(path, number, error.found, error.expected) from error
     if parts == [[]]:
         return
-    try:  # the last one may do without its mark
+    with locate_errors(path, number):  # the last one may do without its mark
         yield _narrative(*parts, *[[]] * (len(marks) - len(parts)))
-    except Malformed as error:
-        raise DataError(path, number, error.found, error.expected) from error
 
 
 def _narrative(context: list[Words], truth: list[Words], wrong: list[Words]) -> NarrativeItem:

@@ -37,7 +37,7 @@ from ssdvae.data.options import PrepareOptions, Split
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.data.readers.text import EVENT_TAG, NULL, split_at, split_events
 from ssdvae.data.vocabulary import Vocabulary
-from ssdvae.io.errors import DataError, Malformed, UserError, shorten
+from ssdvae.io.errors import DataError, Malformed, UserError, locate_errors, shorten
 from ssdvae.io.files import BOM, AnyPath, atomic_write, open_text_for_writing, text_lines
 from ssdvae.io.records import Record, from_json, parse
 
@@ -104,11 +104,9 @@ def read_cloze(path: AnyPath, slots: Slots = SLOTS) -> list[ClozeItem]:
     for number, text in text_lines(path):
         if not text.strip():
             continue
-        try:
+        with locate_errors(path, number):
             item = _cloze_item(text, slots)
             item.check_like(items[0] if items else item)
-        except Malformed as error:
-            raise DataError(path, number, error.found, error.expected) from error
         items.append(item)
     if not items:
         raise DataError(path, None, "no cloze items", f"one on each line: events {OPTION_TAG} events …")
@@ -272,10 +270,8 @@ def read_items(path: AnyPath, kind: type[AnyItem]) -> list[AnyItem]:
     for number, text in text_lines(path):
         if not text.strip():
             continue
-        try:
+        with locate_errors(path, number):
             items.append(parse(kind, from_json(text)))
-        except Malformed as error:
-            raise DataError(path, number, error.found, error.expected) from error
     if not items:
         raise DataError(path, None, "no items", "one on each line, as JSON")
     return items

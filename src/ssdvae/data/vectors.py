@@ -11,7 +11,7 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from ssdvae.io.errors import DataError, Malformed, UserError, shorten
+from ssdvae.io.errors import DataError, Malformed, UserError, locate_errors, shorten
 from ssdvae.io.files import AnyPath, byte_lines
 from ssdvae.io.limits import LINE
 
@@ -52,12 +52,10 @@ def read_vectors(path: AnyPath, words: Sequence[str]) -> Vectors:
         head = line.split(None, 1)[:1]
         if not head or head[0] not in heads:
             continue
-        try:
+        with locate_errors(path, number):
             key, numbers = _split(line, dimension, wanted)
             if key in wanted and key not in rows:
                 rows[key] = _vector(numbers)
-        except Malformed as error:
-            raise DataError(path, number, error.found, error.expected) from error
     if len(words) and not rows:
         raise UserError(
             f"{path}: none of the {len(words)} words has a vector here, for example {shorten(words[0])}\n"

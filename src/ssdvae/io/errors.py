@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,15 @@ class DataError(UserError):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle all parts: by default an exception is made again from its message alone."""
         return type(self), (self.path, self.line, self.found, self.expected, self.hint, self.unit)
+
+
+@contextmanager
+def locate_errors(path: str | os.PathLike[str], line: int | None) -> Iterator[None]:
+    """Turn ``Malformed`` into a ``DataError`` that names the file and the line."""
+    try:
+        yield
+    except Malformed as error:
+        raise DataError(path, line, error.found, error.expected) from error
 
 
 def shorten(value: object, width: int = 80) -> str:

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ssdvae.data.events import MISSING
-from ssdvae.io.errors import DataError, Malformed, shorten
+from ssdvae.io.errors import DataError, Malformed, locate_errors, shorten
 
 T = TypeVar("T")
 
@@ -97,10 +97,8 @@ def parse_plots(text: str, source: str) -> list[Plot]:
     """Parse a text line by line, then check what needs several lines."""
     reader = _Reader()
     for number, line in enumerate(text.split("\n"), start=1):
-        try:
+        with locate_errors(source, number):
             reader.read(" ".join(line.partition("#")[0].split()), number)
-        except Malformed as error:
-            raise DataError(source, number, error.found, error.expected) from None
     scripts, coda = reader.scripts, reader.coda
     if not scripts:
         raise DataError(source, None, "no scenario", "a line such as 'scenario trial'")

@@ -15,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_from_record, event_from_text
-from ssdvae.io.errors import DataError, Malformed, shorten
+from ssdvae.io.errors import DataError, Malformed, locate_errors, shorten
 from ssdvae.io.files import HasLines, Report, byte_lines, decode_line, numbered_lines
 from ssdvae.io.limits import LINE, SizeCounter
 
@@ -137,10 +137,8 @@ def read_typed(
         if line.strip():
             if not events:
                 document.begin(place)
-            try:
+            with locate_errors(name, place):
                 events.append(event_from_text(document.add(line), slots))
-            except Malformed as error:
-                raise DataError(name, place, error.found, error.expected) from error
         elif events:
             yield Document(str(number), tuple(events))
             events, number = [], number + 1

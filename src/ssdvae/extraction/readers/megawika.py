@@ -20,7 +20,7 @@ from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers.rows import json_records
 from ssdvae.extraction.readers.text import parse_text
 from ssdvae.extraction.tree import FrameMention, ParsedDocument, RawDocument, find_spans
-from ssdvae.io.errors import DataError, Malformed, shorten
+from ssdvae.io.errors import DataError, Malformed, locate_errors, shorten
 from ssdvae.io.files import Report
 from ssdvae.io.records import Record, from_json
 from ssdvae.io.records import parse as parse_record
@@ -72,7 +72,7 @@ def read(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDoc
 
 def parse(raw: RawDocument, options: ExtractOptions) -> ParsedDocument:
     """Return a passage with its trees and frames."""
-    try:
+    with locate_errors(raw.path, raw.line):
         passage = parse_record(Passage, raw.content)
         tokens = passage.words
         text = " ".join(sentence.strip() for sentence in passage.sentences)
@@ -82,8 +82,6 @@ def parse(raw: RawDocument, options: ExtractOptions) -> ParsedDocument:
             text = " ".join(tokens)
             spans = find_spans(text, tokens) or []
         mentions = tuple(_mentions(passage.parse, spans))
-    except Malformed as error:
-        raise DataError(raw.path, raw.line, error.found, error.expected) from error
     return replace(parse_text(raw.id, text, options), mentions=mentions)
 
 
