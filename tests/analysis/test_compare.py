@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ssdvae.analysis.compare import FeatureCounts, Features, _Tested, compare
+from ssdvae.analysis.compare import FeatureCounts, Features, _PermutationTest, compare
 from ssdvae.analysis.explain import explain
 from ssdvae.analysis.options import ExplainOptions
 from ssdvae.data.batches import collate
@@ -62,7 +62,7 @@ def test_z_is_that_of_all_choices_of_documents() -> None:
     choices = np.array(
         [[n in some for n in range(7)] for some in itertools.combinations(range(7), 3)], dtype=float
     ).T
-    z = _Tested(features).z(choices)
+    z = _PermutationTest(features).z(choices)
     assert z.mean(1) == pytest.approx(0, abs=1e-9)
     assert (z**2).mean(1) == pytest.approx(1)
 

@@ -10,7 +10,7 @@ from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.inference.forecast import Forecast
 from ssdvae.inference.generation import Script, ScriptEvent
 from ssdvae.inference.output import Candidate
-from ssdvae.report.found import Scripts
+from ssdvae.report.findings import Scripts
 from tests.report.conftest import render_block
 
 

@@ -45,7 +45,7 @@ def run(tmp_path: Path) -> Path:
     model.save(tmp_path / "run", {})
     documents = [
         Document(f"d{n}", tuple(Event(f"word{1 + (n + m) % 8}", f"word{1 + m}") for m in range(1 + n % 7)))
-        for n in range(60)
+        for n in range(36)
     ]
     model.quantiles = split_quantiles(model, toy_documents([3, 2, 4]), "valid")
     model.quantiles.write(tmp_path / "run")
@@ -53,13 +53,13 @@ def run(tmp_path: Path) -> Path:
     for number in range(4):
         (tmp_path / "shards").mkdir(exist_ok=True)
         part = tmp_path / "shards" / f"part-0000{number}.jsonl"
-        write_jsonl(part, documents[15 * number : 15 * number + 15], model.slots)
+        write_jsonl(part, documents[9 * number : 9 * number + 9], model.slots)
     return tmp_path / "run"
 
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "DOCUMENTS", 7)
+    monkeypatch.setattr(output, "DOCUMENTS", 4)
 
 
 ASK: dict[str, Callable[..., Any]] = {
@@ -81,7 +81,7 @@ def write(run: Path | Model, source: Path, out: Path, question: str = "infer", *
 
 def test_a_file_has_what_the_model_says(run: Path) -> None:
     source, out = run.parent / "events.jsonl", run.parent / "out.jsonl"
-    assert write(run, source, out, jobs=1) == 60
+    assert write(run, source, out, jobs=1) == 36
     records = [json.loads(line) for line in out.read_text().splitlines()]
     model = Model.read(run)
     for record, expected in zip(
@@ -103,7 +103,7 @@ def test_any_number_of_processes_and_a_model_in_hand_say_the_same(run: Path) -> 
 
 def test_shards_are_answered_by_shards(run: Path) -> None:
     out, slots = run.parent / "answers", Model.read(run).slots
-    assert write(run, run.parent / "shards", out, jobs=1) == 60
+    assert write(run, run.parent / "shards", out, jobs=1) == 36
     assert [path.name for path in sorted(out.iterdir())] == [f"part-0000{n}.jsonl.gz" for n in range(4)]
     for number in range(4):
         lines = gzip.decompress((out / f"part-0000{number}.jsonl.gz").read_bytes()).decode().splitlines()
@@ -112,7 +112,7 @@ def test_shards_are_answered_by_shards(run: Path) -> None:
             for document in read_documents(run.parent / "shards" / f"part-0000{number}.jsonl", slots=slots)
         ]
     # What was inferred can be read again, by its shards.
-    assert len(list(read_documents(out, slots=slots))) == 60
+    assert len(list(read_documents(out, slots=slots))) == 36
 
 
 def test_it_goes_on_where_it_stopped(run: Path) -> None:
@@ -144,9 +144,9 @@ def test_every_question_is_answered_so(question: str, run: Path) -> None:
     shards, one, two = (run.parent / name for name in ("shards", "one", "two"))
     if question == "fill":
         holed(shards, Model.read(run).slots[0])
-    assert write(run, shards, one, question, jobs=1, shard_format="jsonl") == 60
+    assert write(run, shards, one, question, jobs=1, shard_format="jsonl") == 36
     if question in ("next", "fill"):  # other tests ask the others of two processes
-        assert write(run, shards, two, question, jobs=2, shard_format="jsonl") == 60
+        assert write(run, shards, two, question, jobs=2, shard_format="jsonl") == 36
         assert contents(one) == contents(two)
     records = [json.loads(line) for path in sorted(one.iterdir()) for line in path.read_text().splitlines()]
     alone = ASK[question](run, shards, progress=False, **FEW.get(question, {}))

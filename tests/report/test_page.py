@@ -18,7 +18,7 @@ from ssdvae.data.prepare import prepare
 from ssdvae.evaluation.task import TASKS
 from ssdvae.inference.output import Candidate
 from ssdvae.inference.posterior import InferredDocument, InferredEvent
-from ssdvae.report.found import DocumentBlock, document_block
+from ssdvae.report.findings import DocumentBlock, document_block
 from ssdvae.report.page import write_report
 from ssdvae.report.runs import short_names
 from ssdvae.reproduction.paper import published_figures

@@ -80,7 +80,7 @@ class Comparison:
         return [difference for difference in self.differences if difference.p <= level]
 
 
-class _Tested:
+class _PermutationTest:
     """One kind of features, with what its test statistic needs."""
 
     def __init__(self, features: Features) -> None:
@@ -116,7 +116,9 @@ def compare(
         found = f"{len(names)} group{'s' * (len(names) != 1)} among these documents"
         raise UserError(f"--compare: found {found}, expected at least 2")
     tested = [
-        _Tested(Features(f.kind, f.names, f.counts[known], f.sizes[known])) for f in features if f.names
+        _PermutationTest(Features(f.kind, f.names, f.counts[known], f.sizes[known]))
+        for f in features
+        if f.names
     ]
     chosen = (member[:, None] == np.arange(len(names))).astype(np.float64)
     # Of two groups, one is more where the other is less.
@@ -155,7 +157,9 @@ def compare(
     )
 
 
-def _largest_by_chance(tested: Sequence[_Tested], chosen: Array, permutations: int, seed: int) -> Array:
+def _largest_by_chance(
+    tested: Sequence[_PermutationTest], chosen: Array, permutations: int, seed: int
+) -> Array:
     """Return the largest |z| of any feature and group in each shuffle of the documents."""
     draw = np.random.default_rng(seed)
     documents, groups = chosen.shape

@@ -37,7 +37,7 @@ Rows = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
-class Swapped:
+class Ablation:
     """The figures with one part swapped; part and way are None where none was."""
 
     part: str | None
@@ -152,7 +152,7 @@ def _observed_queries(model: LanguageModel, recordings: Iterable[_Recording]) ->
 
 def swap_parts(
     model: LanguageModel, names: list[str], measure: Callable[[], dict[str, float]], seed: int = 1
-) -> Iterator[Swapped]:
+) -> Iterator[Ablation]:
     """Yield the figures of ``measure`` without a swap, and with each part swapped in each way.
 
     ``measure`` must be deterministic, and its figures must depend on ``LanguageModel.latents``.
@@ -170,10 +170,10 @@ def swap_parts(
         for name, recording in recordings.items():
             hooks.enter_context(_hooked(parts[name], recording.record))
         figures = measure()
-    yield Swapped(None, None, figures)
+    yield Ablation(None, None, figures)
     for name, recording in recordings.items():
         for way in WAYS:
             recording.swap(way, seed)
             with _observed_queries(model, [recording]), _hooked(parts[name], recording.replay):
                 figures = measure()
-            yield Swapped(name, way, figures)  # while nothing is swapped
+            yield Ablation(name, way, figures)  # while nothing is swapped

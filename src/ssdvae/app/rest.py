@@ -26,7 +26,7 @@ from ssdvae.inference.options import (
 from ssdvae.io.errors import UserError, shorten
 from ssdvae.io.records import to_json
 from ssdvae.options import KINDS, Options, flag, kind_of
-from ssdvae.report.found import Neighbours
+from ssdvae.report.findings import Neighbours
 
 EVENT = "an event: a text such as 'met she him at' (- for an empty slot), or a mapping of slots to words"
 

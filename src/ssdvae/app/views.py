@@ -24,7 +24,7 @@ from ssdvae.io.errors import UserError
 from ssdvae.io.records import to_json
 from ssdvae.models.base import LanguageModel
 from ssdvae.report.charts import NeighbourGraph, percent
-from ssdvae.report.found import EventBlock, Neighbours, Scripts, chips, document_block, frame_table
+from ssdvae.report.findings import EventBlock, Neighbours, Scripts, chips, document_block, frame_table
 from ssdvae.report.render import Figure, Heading, Name, Steps, Table, absent, render
 
 TITLES = {

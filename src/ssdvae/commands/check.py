@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Checked:
-    """A checked file: what it has, or what is wrong with it."""
+class FileCheck:
+    """The check of a file: its content in a few words, or the problem with it."""
 
     name: str
     found: str
     problem: UserError | None = None
 
 
-def check(folder: AnyPath) -> list[Checked]:
+def check(folder: AnyPath) -> list[FileCheck]:
     """Verify every file of a corpus, a run or a model.
 
     >>> [part for part in ssdvae.check("runs/first") if part.problem is not None]
@@ -49,24 +49,24 @@ def check(folder: AnyPath) -> list[Checked]:
     raise UserError(f"{place} is neither a corpus (manifest.json) nor a run (config.yaml) nor a model")
 
 
-def _checked(name: str, read: Callable[[], str]) -> Checked:
+def _check_file(name: str, read: Callable[[], str]) -> FileCheck:
     try:
-        return Checked(name, read())
+        return FileCheck(name, read())
     except UserError as error:
-        return Checked(name, "", error)
+        return FileCheck(name, "", error)
 
 
-def _check_corpus(folder: Path) -> Iterator[Checked]:
+def _check_corpus(folder: Path) -> Iterator[FileCheck]:
     from ssdvae.data.corpus import Corpus
 
     try:
         corpus = Corpus(folder)
     except UserError as error:
-        yield Checked("manifest.json", "", error)
+        yield FileCheck("manifest.json", "", error)
         return
-    yield Checked("manifest.json", f"format {corpus.manifest['format']}")
+    yield FileCheck("manifest.json", f"format {corpus.manifest['format']}")
     for name in sorted(corpus.manifest["sha256"]):
-        yield _checked(name, partial(_check_corpus_file, corpus, name))
+        yield _check_file(name, partial(_check_corpus_file, corpus, name))
 
 
 def _check_corpus_file(corpus: Corpus, name: str) -> str:
@@ -92,23 +92,23 @@ def _check_corpus_file(corpus: Corpus, name: str) -> str:
     return "unchanged"
 
 
-def _check_run(folder: Path) -> Iterator[Checked]:
+def _check_run(folder: Path) -> Iterator[FileCheck]:
     from ssdvae.io.run import Run
     from ssdvae.io.scores import SCORES, read_scores
     from ssdvae.models.hub import FILES
 
     run = Run(folder)
     if run.config_path.exists():
-        yield _checked("config.yaml", lambda: f"options of {run.config()[1].model}")
-        yield _checked("the corpus", lambda: _check_corpus_of(run))
+        yield _check_file("config.yaml", lambda: f"options of {run.config()[1].model}")
+        yield _check_file("the corpus", lambda: _check_corpus_of(run))
     if any((folder / name).exists() for name in FILES):
-        yield _checked("the model", lambda: _check_model(folder))
+        yield _check_file("the model", lambda: _check_model(folder))
     if run.checkpoint_path.exists():
-        yield _checked("checkpoint", lambda: _check_checkpoint(run))
+        yield _check_file("checkpoint", lambda: _check_checkpoint(run))
     if run.metrics_path.exists():
-        yield _checked("metrics.jsonl", lambda: f"{len(run.metrics()):,} records")
+        yield _check_file("metrics.jsonl", lambda: f"{len(run.metrics()):,} records")
     if (folder / SCORES).exists():
-        yield _checked(SCORES, lambda: f"{len(read_scores(folder)):,} measurements")
+        yield _check_file(SCORES, lambda: f"{len(read_scores(folder)):,} measurements")
 
 
 def _check_corpus_of(run: Run) -> str:
@@ -142,7 +142,7 @@ def _check_checkpoint(run: Run) -> str:
     return f"step {state.step:,}{', finished' if state.finished else ''}"
 
 
-def print_checked(parts: list[Checked]) -> None:
+def print_checked(parts: list[FileCheck]) -> None:
     """Print a line for each part, then the problems as an error."""
     for part in parts:
         print(f"{part.name:20}{part.found if part.problem is None else 'DAMAGED'}")

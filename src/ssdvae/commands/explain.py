@@ -20,7 +20,7 @@ from ssdvae.options import names_of_text, with_options
 
 if TYPE_CHECKING:
     from ssdvae.analysis.explain import Explanation
-    from ssdvae.analysis.swap import Swapped
+    from ssdvae.analysis.swap import Ablation
     from ssdvae.analysis.transitions import Transitions
     from ssdvae.commands.coerce import AnyModel
     from ssdvae.data.corpus import Corpus
@@ -92,7 +92,7 @@ def swap(
     *,
     corpus: Corpus | AnyPath | None = None,
     split: Split = "valid",
-) -> list[Swapped]:
+) -> list[Ablation]:
     """Measure what parts of a model are worth: perplexity and cloze when each is the mean, or another's.
 
     >>> ssdvae.swap("runs/first", "frames, state")
@@ -266,11 +266,11 @@ def _compare_table(found: Mapping[str, Any]) -> TableText:
     )
 
 
-def swap_table(found: Sequence[Swapped]) -> TableText:
+def swap_table(found: Sequence[Ablation]) -> TableText:
     """Return the figures of the model as it is, and with each part swapped."""
     from ssdvae.evaluation.task import find_figure
 
-    def text(figure: Figure, row: Swapped) -> str:
+    def text(figure: Figure, row: Ablation) -> str:
         return figure.headline_text(row.figures[figure.name]) + figure.mark(row.figures)
 
     shown = [figure for name in found[0].figures if (figure := find_figure(name)) is not None]

@@ -21,7 +21,7 @@ SLOTS: str = PrepareOptions().slots
 
 
 @dataclass
-class Imported:
+class ImportCounts:
     """The number of documents that were imported, and what was skipped."""
 
     out: Path
@@ -38,7 +38,7 @@ def import_documents(
     slots: str = SLOTS,
     progress: bool | Progress = True,
     **options: Any,
-) -> Imported:
+) -> ImportCounts:
     """Convert files of events (JSON lines, tables, logs, the authors' text) to one file of JSON lines.
 
     >>> ssdvae.import_documents("mine.csv", "mine.jsonl")
@@ -59,7 +59,7 @@ def import_documents(
     reading, named = ReadOptions(**read), ColumnOptions(**own)
     columns = find_columns(named, files[0], reading.format) if files else None
     names = PrepareOptions(slots=slots).slot_names if columns is None else columns.slots
-    done = Imported(jsonl_path(out), skipped=Skipped() if reading.skip_bad else None)
+    done = ImportCounts(jsonl_path(out), skipped=Skipped() if reading.skip_bad else None)
 
     def documents() -> Iterator[Document]:
         for path in files:
@@ -71,7 +71,7 @@ def import_documents(
     return done
 
 
-def show(done: Imported) -> None:
+def show(done: ImportCounts) -> None:
     """Print how much was imported."""
     say(f"wrote {done.documents:,} documents to {done.out}")
     if done.one_event:

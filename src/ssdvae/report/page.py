@@ -17,7 +17,7 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.evaluation.summary import Published
 from ssdvae.io.files import atomic_write
 from ssdvae.io.progress import Advance, no_advance
-from ssdvae.report.found import found_in
+from ssdvae.report.findings import findings
 from ssdvae.report.render import Details, Heading, Section, asset, render, style
 from ssdvae.report.runs import ReportedRun, data_tables, options_table, read_runs, runs_table
 from ssdvae.report.scores import learning_curves, score_blocks
@@ -40,7 +40,7 @@ def write_report(
     runs = read_runs(folders, corpus)
     found = []
     for number, run in enumerate(runs):
-        found.append(list(found_in(run, options, f"run-{number}")))
+        found.append(list(findings(run, options, f"run-{number}")))
         advance(1)
     one = len(runs) == 1
     scores = list(score_blocks(runs, options.split, published, best or {}))

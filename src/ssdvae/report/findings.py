@@ -45,7 +45,7 @@ Href = Callable[[str], str]
 """The address of more about a name."""
 
 
-def found_in(run: ReportedRun, options: ReportOptions, id: str) -> Iterator[Section]:
+def findings(run: ReportedRun, options: ReportOptions, id: str) -> Iterator[Section]:
     """Yield the sections about one run; those that its model has no answer for are named, with the reason."""
     try:
         if run.corpus is None and run.trained_here:
