@@ -19,6 +19,7 @@ from ssdvae.models.latents import LatentPosterior, LatentQuery, Latents
 from ssdvae.models.layers import PaddedGRU, attend, per_word
 from ssdvae.models.losses import weight_scale
 from ssdvae.models.options import HAQAEOptions
+from ssdvae.models.precision import autocast
 from ssdvae.models.ssdvae import FrameAttentionDecoder
 
 MEMORY, DEAD = 0.99, 0.05
@@ -50,7 +51,8 @@ class Quantized:
 def quantize(query: Float[Tensor, "B d"], codebook: Float[Tensor, "K d"]) -> Quantized:
     """Return the code at the smallest distance ‖q − e_k‖ for each query."""
     # ‖q − e‖² without its part ‖q‖², which is the same for all codes.
-    distance = codebook.square().sum(-1) - 2 * query @ codebook.T
+    with autocast("fp32", query.device):
+        distance = codebook.square().sum(-1) - 2 * query @ codebook.T
     code = distance.argmin(-1)
     return Quantized(query, codebook[code], code)
 
@@ -202,11 +204,14 @@ class HAQAE(LanguageModel, LatentModel):
     ) -> Float[Tensor, "B d"]:
         above = self.parent(i)
         parent = self.root.expand(len(hidden), -1) if above < 0 else latents[above].vector
-        query: Tensor = self.queries[i](hidden, words, parent)
+        with autocast("fp32", hidden.device):
+            query: Tensor = self.queries[i](hidden, words, parent)
         return query
 
     def _widened(self, codes: Float[Tensor, "B N d"]) -> Latents:
-        return Latents(self.widen(codes), torch.ones(codes.shape[:2], dtype=torch.bool, device=codes.device))
+        with autocast("fp32", codes.device):
+            vectors = self.widen(codes)
+        return Latents(vectors, torch.ones(codes.shape[:2], dtype=torch.bool, device=codes.device))
 
 
 def vectors(latents: list[Quantized]) -> Float[Tensor, "B N d"]:

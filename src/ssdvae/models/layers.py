@@ -11,6 +11,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from ssdvae.data.batches import Noise
+from ssdvae.models.precision import lower
 
 
 class WordReader(nn.Module):
@@ -108,7 +109,7 @@ class WordOutput(nn.Module):
 
     def project(self, states: Float[Tensor, "*rows h"]) -> Float[Tensor, "*rows e"]:
         """Return P z where word vectors are tied, else z: what ``weight`` is multiplied with."""
-        return states if self.narrow is None else self.narrow(states)
+        return lower(states if self.narrow is None else self.narrow(states))
 
     def matrix(self) -> Float[Tensor, "V h"]:
         """Return the matrix from states to logits, without the bias."""

@@ -34,7 +34,7 @@ from torch.nn import functional
 from ssdvae.data.batches import Batch
 from ssdvae.models.layers import WordOutput, full_precision, to_padded
 
-ROWS, WORDS = 1024, 2048
+ROWS, WORDS = 512, 2048
 """The shape of a tile of logits."""
 
 KEPT = 2**25
@@ -163,7 +163,7 @@ class _Gradients:
         layer = self.layer if every else self.layer.take(index)
         # Start with the part of −onehot(target); ``_add_tile`` adds that of the probabilities.
         each = scale.to(layer.rows.dtype)[:, None]
-        by_row = -each * layer.weight[layer.target]
+        by_row = full_precision(-each * layer.weight[layer.target])
         self.by_weight.index_add_(0, layer.target, (-each * layer.rows).to(self.by_weight))
         self.by_bias.index_add_(0, layer.target, -scale.to(self.by_bias))
         if layer.offsets is not None and self.by_offset is not None:
@@ -177,15 +177,16 @@ class _Gradients:
             if layer.offsets is not None and self.by_offset is not None:
                 probabilities = (exponentials * share[:, None]).to(self.by_offset)
                 self.by_offset[:, words].index_add_(0, layer.offsets.group[some], probabilities)
-            exponentials, share = exponentials.to(by_row.dtype), share.to(by_row.dtype)[:, None]
-            scaled = share * layer.rows[some]
+            scaled = (share[:, None] * layer.rows[some]).to(layer.rows.dtype)
+            exponentials = exponentials.to(scaled.dtype)
             if self.by_weight.dtype == scaled.dtype:
                 self.by_weight[words].addmm_(exponentials.T, scaled)
             else:  # mixed precision: the product in the smaller type, the sum in the larger
                 self.by_weight[words] += exponentials.T @ scaled
-            by_row[some] += share * (exponentials @ layer.weight[words])
+            by_row[some].addcmul_(share[:, None], exponentials @ layer.weight[words])
 
         nll = _nll(layer, add_tile)
+        by_row = by_row.to(layer.rows.dtype)
         self.by_row = by_row if every else self.by_row.index_copy_(0, index, by_row)
         return nll
 

@@ -1,7 +1,7 @@
 """The arithmetic of matrix products: fp32, or bf16 where the device has it.
 
-bf16 is mixed precision: the factors of products are rounded, and weights, optimizer, sums over words and
-losses stay fp32.
+bf16 is mixed precision: GRUs and the output layer round the factors of their products. Weights, optimizer,
+latent variables, attention, sums over words and losses stay fp32: they are little work.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 
@@ -46,6 +47,12 @@ def explain_precision(precision: Precision, device: torch.device, hidden: int) -
     else:
         reason = f"this machine has {found}"
     return f"{precision} ({reason})"
+
+
+def lower(values: Tensor) -> Tensor:
+    """Return the values as the factors of products are: in bf16 within ``autocast`` of bf16."""
+    kind = values.device.type
+    return values.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else values
 
 
 def autocast(precision: Precision, device: torch.device) -> torch.autocast:

@@ -158,7 +158,7 @@ class Encoder(nn.Module):
         for m in range(request.mask.shape[1]):
             q = self.w_in(embedding)  # W_in e, of l. 2 and 4
             context, _ = attend(q[:, None], H, word_mask)  # Alg. 1, l. 2-3
-            raw_logits = full_precision(self.w_out(self.join(q, context[:, 0])))  # Alg. 1, l. 4
+            raw_logits = self.w_out(self.join(q, context[:, 0]))  # Alg. 1, l. 4
             if offsets is not None:
                 raw_logits = raw_logits + offsets
             logits = self.inject(raw_logits, request.observed[:, m])  # Alg. 1, l. 5
@@ -211,9 +211,10 @@ class FrameAttentionDecoder(Decoder):
 
     def _attend(self, z: Float[Tensor, "B Q h"], latents: Latents) -> Float[Tensor, "B Q h"]:
         """Return what Ŵ_out turns into g (Alg. 2, l. 3); ``LanguageModel.log_probs`` has the rest."""
-        q = self.w_in(z)  # Ŵ_in z, of l. 1 and 3
-        context, _ = attend(q, latents.vectors, latents.mask)  # Alg. 2, l. 1-2; the vectors are E^M
-        joined: Tensor = self.join(q, context)  # Alg. 2, l. 3
+        with autocast("fp32", z.device):
+            q = self.w_in(full_precision(z))  # Ŵ_in z, of l. 1 and 3
+            context, _ = attend(q, latents.vectors, latents.mask)  # Alg. 2, l. 1-2; the vectors are E^M
+            joined: Tensor = self.join(q, context)  # Alg. 2, l. 3
         return joined
 
 
@@ -327,7 +328,6 @@ class SSDVAE(LanguageModel, Attentive):
         return Encoded(H, vector, self.document.words(vector))
 
     def _chain(self, encoded: Encoded, request: LatentQuery) -> Chain:
-        # In fp32 always: it is little work, and each frame depends on the one before.
         with autocast("fp32", self.device):
             chain: Chain = self.encoder(encoded.H, self.frame_embedding, request, encoded.frame_offsets)
         return chain
