@@ -13,7 +13,7 @@ import torch
 from ssdvae.cli import main
 from ssdvae.io.errors import UserError
 from ssdvae.models.registry import MODELS
-from ssdvae.training.benchmark import SECONDS, SIDE, benchmark, gemm_gflops
+from ssdvae.training.benchmark import SECONDS, SHAPES, _mean_seconds, benchmark, peak_gflops
 from ssdvae.training.options import BenchmarkOptions
 
 SMALL: dict[str, Any] = {
@@ -26,6 +26,8 @@ SMALL: dict[str, Any] = {
     "steps": 2,
 }
 
+
+PEAK = "ssdvae.training.benchmark.peak_gflops"
 
 READERS = {"ssdvae-exact": 8}
 """Two readers learn, which give words no probability."""
@@ -47,14 +49,15 @@ def test_efficiency_is_work_by_time_and_by_the_rate_of_matrices(
         return next(seconds)
 
     monkeypatch.setattr("ssdvae.training.benchmark._seconds", timed)
-    monkeypatch.setattr("ssdvae.training.benchmark.gemm_gflops", lambda device: next(rates))
+    monkeypatch.setattr(PEAK, lambda device: {"fp32": (rate := next(rates)), "bf16": 2 * rate})
     # The search for the nearest code has no gradient, and is much of the work where codes are many.
     more = {"codes": 4, "code_width": 5} if model == "haqae" else {}
     result = benchmark(BenchmarkOptions(model=model, **{**SMALL, "steps": 3}, **more))
     assert len(steps) == 2 * 3
     for phase, documents in (("train", 4), ("evaluate", 6)):
         figures = result[phase]
-        assert figures["efficiency"] == pytest.approx(figures["gflop"] / 10)
+        assert figures["fp32_efficiency"] == pytest.approx(figures["gflop"] / 10)
+        assert figures["bf16_efficiency"] == pytest.approx(figures["gflop"] / 20)
         assert figures["documents_per_second"] == documents / 2
     # A step is forward and backward, which is twice as much again.
     by_document = result["train"]["gflop"] / 4 / (result["evaluate"]["gflop"] / 6)
@@ -64,7 +67,7 @@ def test_efficiency_is_work_by_time_and_by_the_rate_of_matrices(
 
 def test_the_work_of_an_evaluation_is_that_of_its_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the GRU, and of the output layer, counted by hand: a multiplication and an addition each."""
-    monkeypatch.setattr("ssdvae.training.benchmark.gemm_gflops", lambda device: 1.0)
+    monkeypatch.setattr(PEAK, lambda device: {"fp32": 1.0})
     sizes = {"events": "3", "slots": 4, "layers": 1, "tied": False, "steps": 1}
     result = benchmark(BenchmarkOptions(model="rnnlm", **{**SMALL, **sizes}))
     documents, events, words = 6, 3, 4
@@ -76,28 +79,38 @@ def test_the_work_of_an_evaluation_is_that_of_its_matrices(monkeypatch: pytest.M
 
 def test_the_work_grows_with_what_is_read_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """With twice as many documents it is twice as much, in training and in evaluation."""
-    monkeypatch.setattr("ssdvae.training.benchmark.gemm_gflops", lambda device: 1.0)
+    monkeypatch.setattr(PEAK, lambda device: {"fp32": 1.0})
     once = benchmark(BenchmarkOptions(model="ssdvae", **SMALL))
     twice = benchmark(BenchmarkOptions(model="ssdvae", **{**SMALL, "batch": 8, "eval_batch": 12}))
     for phase in ("train", "evaluate"):
         assert twice[phase]["gflop"] == pytest.approx(2 * once[phase]["gflop"])
 
 
-def test_the_rate_of_matrices_is_their_work_by_the_time_that_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two matrices of side n take 2n³ operations; here a look at the clock takes a fifth of the time."""
+@pytest.mark.parametrize("native", ["AMX", None])
+def test_the_peak_is_that_of_the_fastest_product(native: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two matrices take 2 · rows · inner · columns operations; here all products take the same time."""
+    monkeypatch.setattr("ssdvae.training.benchmark.bf16_arithmetic", lambda device: native)
+    monkeypatch.setattr("ssdvae.training.benchmark._mean_seconds", lambda multiply, seconds: 0.5)
+    most = max(rows * inner * columns for rows, inner, columns in SHAPES)
+    peaks = peak_gflops(torch.device("cpu"))
+    assert list(peaks) == (["fp32", "bf16"] if native else ["fp32"])
+    assert all(peak == pytest.approx(2 * most / 0.5 / 1e9) for peak in peaks.values())
+
+
+def test_a_product_is_timed_by_the_time_that_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at the clock takes a fifth of the time: four products before the fifth look ends it."""
     clock = count(step=SECONDS / 5)
     monkeypatch.setattr("ssdvae.training.benchmark.time.perf_counter", lambda: next(clock))
-    # Looks at 1/5, 2/5 … 4/5 of the time, each followed by a product; the one at 5/5 ends it.
-    assert gemm_gflops(torch.device("cpu")) == pytest.approx(4 * 2 * SIDE**3 / SECONDS / 1e9)
+    assert _mean_seconds(lambda: torch.zeros(1, 1), SECONDS) == pytest.approx(SECONDS / 4)
 
 
 def test_one_json_object_or_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
     assert main(["benchmark", "--model=rnnlm", "--json", *flags]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert {"seconds", "gflop", "efficiency", "peak_memory_mb"} <= result["train"].keys()
+    assert {"seconds", "gflop", "fp32_efficiency", "peak_memory_mb"} <= result["train"].keys()
     assert main(["benchmark", "--model=rnnlm", *flags]) == 0
-    assert "efficiency" in capsys.readouterr().out
+    assert "of fp32 products" in capsys.readouterr().out
 
 
 def test_several_lengths_have_as_many_events_in_a_batch_and_the_first_to_be_held_against() -> None:
@@ -109,7 +122,7 @@ def test_several_lengths_have_as_many_events_in_a_batch_and_the_first_to_be_held
     first, second = (result[name]["train"] for name in ("2", "6"))
     assert (first["relative_speed"], first["relative_memory"]) == (1, 1)
     assert second["events_per_second"] == pytest.approx(6 * second["documents_per_second"])
-    by_machine = [t["events_per_second"] / t["gemm_gflops"] for t in (first, second)]
+    by_machine = [t["events_per_second"] / t["fp32_gflops"] for t in (first, second)]
     assert second["relative_speed"] == pytest.approx(by_machine[1] / by_machine[0])
 
 

@@ -31,23 +31,25 @@ def show_benchmark(result: dict[str, Any]) -> None:
             ("events", "{events}"),
             ("seconds", "{seconds:.3f}"),
             ("events/s", "{events_per_second:,.0f}"),
-            ("GFLOP/s of matrix products", "{gemm_gflops:.1f}"),
+            ("GFLOP/s of fp32 products", "{fp32_gflops:.1f}"),
             ("relative speed", "{relative_speed:.0%}"),
             peak,
             ("relative", "{relative_memory:.2f}"),
         )
         show([table])
         return
-    rate = f"matrix products alone {result['gemm_gflops']:.1f} GFLOP/s, {result['threads']} threads"
+    precisions = [name for name in ("fp32", "bf16") if f"{name}_gflops" in result["train"]]
+    peaks = ", ".join(f"{result['train'][f'{name}_gflops']:.0f} in {name}" for name in precisions)
     table = table_of(
-        f"{result['model']}: {rate}",
+        f"{result['model']} in {result['precision']}, {result['threads']} threads; "
+        f"fastest matrix products, GFLOP/s: {peaks}",
         [{"name": name, **result[name]} for name in ("train", "evaluate")],
         ("", "{name}"),
         ("seconds", "{seconds:.3f}"),
         ("documents/s", "{documents_per_second:.0f}"),
         ("GFLOP", "{gflop:.1f}"),
         ("GFLOP/s", lambda timed: f"{timed['gflop'] / timed['seconds']:.1f}"),
-        ("efficiency", "{efficiency:.0%}"),
+        *((f"of {name} products", f"{{{name}_efficiency:.0%}}") for name in precisions),
         peak,
     )
     show([table])

@@ -1,8 +1,8 @@
 """The speed of a model, relative to that of the machine.
 
-The efficiency is the number of floating-point operations of a step, divided by its time and by the rate of a
-plain matrix product. That rate is measured just before each step, since a shared machine has no constant one;
-both are medians.
+The efficiency is the number of floating-point operations of a step, divided by its time and by the rate of
+the machine's fastest matrix product, in fp32 and in bf16. These rates are measured just before each step,
+since a shared machine has no constant one; all are medians.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import torch
+from torch import Tensor
+from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from ssdvae.data.batches import Noise, collate, generator, in_order, mask_frames
@@ -28,6 +31,7 @@ from ssdvae.inference.forecast import next_events
 from ssdvae.inference.posterior import infer_documents
 from ssdvae.inference.surprisal import score_documents
 from ssdvae.models.base import LanguageModel, Model, as_frame_model
+from ssdvae.models.precision import autocast, bf16_arithmetic
 from ssdvae.training.loop import (
     new_accelerator,
     new_model,
@@ -38,8 +42,8 @@ from ssdvae.training.loop import (
 )
 from ssdvae.training.options import BenchmarkOptions
 
-SIDE, SECONDS = 2048, 0.5
-"""The size of the matrix product, and how long it is timed before each step."""
+SHAPES, SECONDS = ((2048, 2048, 2048), (512, 512, 2048)), 0.5
+"""The sizes of the matrix products, and how long all of them are timed before each step."""
 
 FRAMES_OF_A_HEAD = 3
 """Candidate frames of a frequent head; on Wikipedia a head has 2.5 in the mean."""
@@ -69,7 +73,7 @@ def benchmark(options: BenchmarkOptions) -> dict[str, Any]:
 
 def _by_machine(timed: dict[str, float]) -> float:
     """Return events per second relative to the speed of the machine."""
-    return timed["events_per_second"] / timed["gemm_gflops"]
+    return timed["events_per_second"] / timed["fp32_gflops"]
 
 
 def time_steps(options: BenchmarkOptions) -> dict[str, Any]:
@@ -92,7 +96,6 @@ def time_steps(options: BenchmarkOptions) -> dict[str, Any]:
         for x in (learned.tokens[..., 0], learned.frames)
     )
     model.initialize_from_data(heads, known)
-    rates: list[float] = []  # of the whole run
 
     def timed(documents: int, steps: Iterator[Any]) -> dict[str, float]:
         with FlopCounterMode(display=False) as counter:
@@ -100,17 +103,17 @@ def time_steps(options: BenchmarkOptions) -> dict[str, Any]:
         flops = counter.get_total_flops()
         times, before = [], []
         for _ in range(options.steps):
-            before.append(gemm_gflops(accelerator.device))
+            before.append(peak_gflops(accelerator.device))
             times.append(_seconds(lambda: next(steps)))
-        rates.extend(before)
-        seconds, rate = statistics.median(times), statistics.median(before)
+        seconds = statistics.median(times)
+        peaks = {name: statistics.median(rates[name] for rates in before) for name in before[0]}
         return {
             "seconds": seconds,
             "documents_per_second": documents / seconds,
             "events_per_second": events * documents / seconds,
             "gflop": flops / 1e9,
-            "gemm_gflops": rate,
-            "efficiency": flops / 1e9 / seconds / rate,
+            **{f"{name}_gflops": rate for name, rate in peaks.items()},
+            **{f"{name}_efficiency": flops / 1e9 / seconds / rate for name, rate in peaks.items()},
             "peak_memory_mb": _peak_memory_mb(accelerator.device),
         }
 
@@ -126,7 +129,7 @@ def time_steps(options: BenchmarkOptions) -> dict[str, Any]:
     )
     return {
         "model": options.model,
-        "gemm_gflops": statistics.median(rates),
+        "precision": options.precision,
         "threads": torch.get_num_threads(),
         "device": str(accelerator.device),
         "train": training,
@@ -157,21 +160,39 @@ def answer_rates(model: Model, documents: Documents) -> dict[str, float]:
     return rates
 
 
-def gemm_gflops(device: torch.device) -> float:
-    """Return the current speed of a matrix product."""
-    a, b = (torch.randn(SIDE, SIDE, device=device) for _ in range(2))
-    out = torch.empty_like(a)
+def peak_gflops(device: torch.device) -> dict[str, float]:
+    """Return the current speed of the fastest matrix product, by precision; bf16 only where it is native."""
+    peaks = {"fp32": _fastest(device, torch.float32)}
+    if bf16_arithmetic(device) is not None:
+        peaks["bf16"] = _fastest(device, torch.bfloat16)
+    return peaks
 
-    def multiply() -> None:
-        torch.mm(a, b, out=out)
-        out[0, 0].item()  # waits for a GPU
 
-    multiply()
+def _fastest(device: torch.device, dtype: torch.dtype) -> float:
+    """Return the best rate over shapes and, on a CPU, over MKL and oneDNN, between which torch chooses."""
+    rates = []
+    for rows, inner, columns in SHAPES:
+        a, b = torch.randn(rows, inner, device=device).to(dtype), torch.randn(columns, inner, device=device)
+        products: list[Callable[[], Tensor]] = [partial(torch.mm, a, b.to(dtype).T)]
+        if device.type == "cpu" and torch.backends.mkldnn.is_available():
+            products.append(partial(functional.linear, a.to_mkldnn(), b.to(dtype)))
+        flops = 2 * rows * inner * columns
+        rates += [flops / _mean_seconds(product, SECONDS / len(SHAPES) / 2) / 1e9 for product in products]
+    return max(rates)
+
+
+def _mean_seconds(multiply: Callable[[], Tensor], seconds: float) -> float:
+    def wait() -> None:
+        product = multiply()
+        if product.is_cuda:
+            product[0, 0].item()
+
+    wait()
     start, count = time.perf_counter(), 0
-    while (passed := time.perf_counter() - start) < SECONDS:
-        multiply()
+    while (passed := time.perf_counter() - start) < seconds:
+        wait()
         count += 1
-    return 2 * SIDE**3 * count / passed / 1e9
+    return passed / count
 
 
 def _documents(options: BenchmarkOptions, count: int) -> Documents:
@@ -198,11 +219,13 @@ def _evaluation(model: Model, documents: Documents, options: BenchmarkOptions) -
     (rows,) = in_order(len(documents), len(documents))
     while True:
         batch = collate(documents, rows).to(model.device)
-        if isinstance(model, LanguageModel):
-            noise = Noise(generator(options.seed, "evaluate"), len(batch))
-            model.word_log_probs(batch, noise).sum().item()  # waits for a GPU
-        elif (framed := as_frame_model(model)) is not None:
-            framed.posterior(batch).log_q.sum().item()
+        # As `evaluate --precision` does it; a generator must not yield within.
+        with autocast(options.precision, model.device):
+            if isinstance(model, LanguageModel):
+                noise = Noise(generator(options.seed, "evaluate"), len(batch))
+                model.word_log_probs(batch, noise).sum().item()  # waits for a GPU
+            elif (framed := as_frame_model(model)) is not None:
+                framed.posterior(batch).log_q.sum().item()
         yield
 
 
