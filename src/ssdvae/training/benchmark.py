@@ -174,7 +174,7 @@ def _fastest(device: torch.device, dtype: torch.dtype) -> float:
     for rows, inner, columns in SHAPES:
         a, b = torch.randn(rows, inner, device=device).to(dtype), torch.randn(columns, inner, device=device)
         products: list[Callable[[], Tensor]] = [partial(torch.mm, a, b.to(dtype).T)]
-        if device.type == "cpu" and torch.backends.mkldnn.is_available():
+        if device.type == "cpu" and torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]  # torch's
             products.append(partial(functional.linear, a.to_mkldnn(), b.to(dtype)))
         flops = 2 * rows * inner * columns
         rates += [flops / _mean_seconds(product, SECONDS / len(SHAPES) / 2) / 1e9 for product in products]
