@@ -37,7 +37,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 SECONDS = re.compile(r"\b\d+(?:\.\d+)? s\b")
 BORDERS = re.compile(r"[ \u2500-\u257f]+")
-WIDTH = 90
+WIDTH = 84
 
 
 def pages() -> list[Path]:

@@ -113,18 +113,6 @@ PICTURES = {
 }
 
 
-def scale() -> str:
-    """What the pictures show."""
-    units = {"ppl": 1, "cloze_nll": 100, "cloze_pmi": 100}
-    lines = []
-    for model in MODELS:
-        figures = {figure: by_documents(model, figure) for figure in units}
-        for n, seeds in figures["ppl"].items():
-            texts = [text(found[n], figure, units[figure]) for figure, found in figures.items()]
-            lines.append([model.name, f"{n:,}", str(len(seeds.values)), *texts])
-    return markdown_table(["", "documents", "seeds", "`ppl`", "cloze, likelihood", "cloze, PMI"], lines)
-
-
 # With 24,000 documents: all rows, and what makes a difference between them.
 
 CLOZE = {
@@ -225,7 +213,7 @@ def swapped_clozes() -> str:
     return markdown_table(["what is replaced", "by", *runs], lines)
 
 
-TABLES = (perplexities, clozes, differences, swapped_clozes, scale)
+TABLES = (perplexities, clozes, differences, swapped_clozes)
 
 if __name__ == "__main__":
     for name, (title, figure) in PICTURES.items():

@@ -138,10 +138,10 @@ def test_rows_are_found_by_typing(opened: Opened) -> None:
     expect(rows.last).to_be_visible()
 
 
-def test_what_was_found_is_on_the_first_screen(browser: Browser, page: Path) -> None:
+def test_a_picture_is_on_the_first_screen(browser: Browser, page: Path) -> None:
     for width in (1280, 390):
         opened = Opened(browser, page.as_uri(), width)
-        expect(opened.page.locator(".document .frame").first).to_be_in_viewport()
+        expect(opened.page.locator("figure").first).to_be_in_viewport()
         # No event is beside the screen, or cut.
         for event in opened.page.locator(".document").first.locator("li").all():
             box = event.bounding_box()

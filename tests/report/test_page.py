@@ -82,7 +82,7 @@ def test_a_tile_says_which_figure_it_has_and_what_the_best_would_be(runs: list[P
 def test_what_was_found_comes_first(page: Path, runs: list[Path], tmp_path: Path) -> None:
     alone = text(write_report(runs[:1], tmp_path / "alone.html", ReportOptions(documents=1)))
     ids = re.findall(r'<section id="([^"]+)"', alone)
-    assert ids == ["run-0-read", "run-0-follows", "run-0-frames", "run-0-scripts", "scores", "setup"]
+    assert ids == ["run-0-follows", "run-0-read", "run-0-frames", "run-0-scripts", "scores", "setup"]
     assert re.findall(r'<section id="([^"]+)"', text(page)) == ["found", "scores", "setup"]
 
 

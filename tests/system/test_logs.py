@@ -48,9 +48,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_page_as_it_is(place: Path) -> None:
     words = [words for words in commands("logs") if "bare" not in str(words) and "tickets.xes" not in words]
-    for command in words[:-1]:
+    for command in words:
         assert main(command) == 0, command
-    assert main(words[-1]) == 2, "the last one shows a mistake"
     assert (place / "report.html").stat().st_size > 10_000
     corpus, model = Corpus("corpus"), Model.read(Path("run"))
     assert corpus.slots == model.slots == ("action", "agent", "product", "channel")
