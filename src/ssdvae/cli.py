@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -14,7 +15,7 @@ from ssdvae import __version__
 from ssdvae.commands import GROUPS, Command
 from ssdvae.commands.console import messages, say
 from ssdvae.io.errors import UserError
-from ssdvae.io.progress import console
+from ssdvae.io.progress import COMPUTING, console
 from ssdvae.io.records import to_json
 from ssdvae.options import read_config
 
@@ -84,9 +85,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; one of several processes ends here."""
     code = run_safely(argv)
     torch = sys.modules.get("torch")
-    if torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized():
+    shared = torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized()
+    if shared or any(thread.name == COMPUTING for thread in threading.enumerate()):
         # Gloo's destructors now and then abort a process that has done its work, and torchrun takes that for
-        # a failure. All files are written by now, so the process ends without them.
+        # a failure; so do torch's while another thread computes. All files are written by now, so the process
+        # ends without them.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

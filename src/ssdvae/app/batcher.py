@@ -1,102 +1,162 @@
-"""One thread that asks the models, for all who wait at once.
+"""A thread that asks the models for all requests that wait, in fair turns.
 
-While it computes, questions gather; those with the same key are then answered together. So nobody waits for a
-batch to fill, and under load the batches are large.
+A request is a list of items, each with its work: how many events a model reads for it. A turn answers some
+items of one request, and items of other requests with the same key beside them. The next turn goes to the
+host that had the least work done, and there to the request that needs the least: a small request is not kept
+waiting by a large one. Requests that nobody waits for are given up between turns, and at each ``checkpoint``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Future
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Any
 
 from ssdvae.io.errors import UserError
+from ssdvae.io.progress import COMPUTING, INTERRUPT, checkpoint
+
+HOST: ContextVar[str] = ContextVar("host", default="")
+"""The host that the present request comes from."""
 
 Answer = Callable[[Any, Sequence[Any]], Sequence[Any]]
-"""From a key and the items of all questions with that key to one answer an item."""
+"""From a key and items of requests with that key to one answer for each item."""
 
 
-class Busy(Exception):
-    """Too many wait already, or it took too long."""
+class Abandoned(Exception):
+    """Nobody waits for the answer: the requests were cancelled, or took too long."""
 
 
-@dataclass(frozen=True)
-class _Question:
+@dataclass(eq=False)
+class _Request:
+    host: str
     key: Hashable
-    items: Sequence[Any]
-    future: asyncio.Future[Sequence[Any]]
+    items: deque[tuple[Any, int]]  # that are not yet answered, with their work
+    future: asyncio.Future[list[Any]]
+    place: float = 0.0  # in the queue: the work that is to be done before it and for its next turn
+    answers: list[Any] = field(default_factory=list)
+
+
+_Turn = Sequence[tuple[_Request, list[Any]]]
 
 
 class Batcher:
-    """Questions in the order in which they come, but for those that are answered with an earlier one."""
+    """Requests that wait, and the thread that answers them."""
 
-    def __init__(self, answer: Answer, size: int, waiting: int) -> None:
-        """Answer ``size`` items at once, if not one question has more; ``waiting`` items may wait."""
-        self._answer, self._size, self._most = answer, size, waiting
-        self._waiting: list[_Question] = []
+    def __init__(self, answer: Answer, turn: int) -> None:
+        """Do work of at most ``turn`` in a turn, if no single item has more."""
+        self._answer, self._turn = answer, turn
+        self._waiting: list[_Request] = []
+        self._done: dict[str, float] = {}  # work by host, of those that wait
+        self._clock = 0.0  # the place of the request that was served last
         self._worker: asyncio.Task[None] | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._closed = False
+        # A daemon: the process can end while a model computes.
+        threading.Thread(target=self._serve, name=COMPUTING, daemon=True).start()
 
-    async def ask(self, key: Hashable, items: Sequence[Any], seconds: float) -> Sequence[Any]:
-        """Return the answers to the items. ``Busy`` if too many wait, or after so many seconds."""
-        self._waiting = _still_waiting(self._waiting)
-        if self._waiting and sum(len(q.items) for q in self._waiting) + len(items) > self._most:
-            raise Busy("too many requests wait for an answer")
-        question = _Question(key, items, asyncio.get_running_loop().create_future())
-        self._waiting.append(question)
+    async def ask(self, key: Hashable, items: Sequence[Any], work: Sequence[int]) -> list[Any]:
+        """Return the answers to the items; if this is cancelled, they are not computed to the end."""
+        future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        request = _Request(HOST.get(), key, deque(zip(items, work, strict=True)), future)
+        self._drop_abandoned()
+        self._done.setdefault(request.host, min(self._done.values(), default=0.0))
+        request.place = self._clock + self._next_work(request)
+        self._waiting.append(request)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
-        try:
-            return await asyncio.wait_for(question.future, seconds)
-        except TimeoutError as error:
-            raise Busy(f"there was no answer within {seconds:g} seconds") from error
+        return await future
 
     def close(self) -> None:
-        """Stop after the batch that is being answered; waits for it."""
+        """Stop; what is being computed is left to itself."""
         self._closed = True
-        self._thread.shutdown()
+        self._jobs.put(None)
+        for request in self._waiting:
+            request.future.cancel()
+
+    def _serve(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+
+    def _drop_abandoned(self) -> None:
+        self._waiting = [request for request in self._waiting if not request.future.done()]
+        hosts = {request.host for request in self._waiting}
+        self._done = {host: work for host, work in self._done.items() if host in hosts}
+
+    def _next_work(self, request: _Request) -> int:
+        return min(self._turn, sum(work for _, work in request.items))
 
     async def _work(self) -> None:
-        while (batch := self._next_batch()) and not self._closed:
-            await self._settle(batch)
+        while not self._closed and (turn := self._next_turn()):
+            await self._settle(turn)
 
-    def _next_batch(self) -> list[_Question]:
-        """Take the first question and those that can be answered with it."""
-        batch: list[_Question] = []
-        left: list[_Question] = []
-        room = self._size
-        for question in _still_waiting(self._waiting):
-            if not batch or (question.key == batch[0].key and len(question.items) <= room):
-                batch.append(question)
-                room -= len(question.items)
-            else:
-                left.append(question)
-        self._waiting = left
-        return batch
+    def _next_turn(self) -> _Turn:
+        """Take items of the first request, and of those that can be answered with it."""
+        self._drop_abandoned()
+        queue = sorted(self._waiting, key=lambda request: (self._done[request.host], request.place))
+        turn: list[tuple[_Request, list[Any]]] = []
+        room = self._turn
+        for request in queue:
+            taken: list[Any] = []
+            while (
+                request.key == queue[0].key
+                and request.items
+                and (request.items[0][1] <= room or not (turn or taken))
+            ):
+                item, work = request.items.popleft()
+                taken.append(item)
+                room -= work
+                self._done[request.host] += work
+            if taken:
+                turn.append((request, taken))
+                self._clock = max(self._clock, request.place)
+                request.place += self._next_work(request)
+        return turn
 
-    async def _settle(self, batch: Sequence[_Question]) -> None:
-        """Answer questions with the same key; none may fail for what another one did wrong."""
-        items = [item for question in batch for item in question.items]
-        loop = asyncio.get_running_loop()
+    async def _settle(self, turn: _Turn) -> None:
+        """Answer requests with the same key; none may fail for what another one did wrong."""
+
+        def check() -> None:
+            if self._closed or all(request.future.done() for request, _ in turn):
+                raise Abandoned
+
+        items = [item for _, taken in turn for item in taken]
         try:
-            answers = iter(await loop.run_in_executor(self._thread, self._answer, batch[0].key, items))
+            answers = iter(await self._in_thread(turn[0][0].key, items, check))
         except Exception as error:
-            if isinstance(error, UserError) and len(batch) > 1:
-                for question in batch:
-                    await self._settle([question])
-            else:  # a UserError is told; anything else the server answers with 500, and logs
-                for question in _still_waiting(batch):
-                    question.future.set_exception(error)
+            if isinstance(error, UserError) and len(turn) > 1:
+                for each in turn:
+                    await self._settle([each])
+                return
+            for (
+                request,
+                _,
+            ) in turn:  # a UserError is told; anything else the server answers with 500, and logs
+                if not request.future.done():
+                    request.future.set_exception(error)
         else:
-            for question in batch:
-                found = [next(answers) for _ in question.items]
-                if not question.future.done():
-                    question.future.set_result(found)
+            for request, taken in turn:
+                request.answers += [next(answers) for _ in taken]
+                if not request.items and not request.future.done():
+                    request.future.set_result(request.answers)
 
+    def _in_thread(
+        self, key: Hashable, items: Sequence[Any], check: Callable[[], None]
+    ) -> asyncio.Future[Sequence[Any]]:
+        found: Future[Sequence[Any]] = Future()
 
-def _still_waiting(questions: Sequence[_Question]) -> list[_Question]:
-    """Return the questions whose answer somebody waits for."""
-    return [question for question in questions if not question.future.done()]
+        def job() -> None:
+            try:
+                INTERRUPT.set(check)
+                checkpoint()
+                found.set_result(self._answer(key, items))
+            except BaseException as error:
+                found.set_exception(error)
+
+        self._jobs.put(job)
+        return asyncio.wrap_future(found)

@@ -1,11 +1,12 @@
 """The models of the explorer, the documents that they are shown on, and the questions that they answer.
 
-All questions are answered in the one thread of the batcher.
+All questions are answered in the threads of two batchers, one for small requests and one for large ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -19,7 +20,7 @@ from ssdvae.analysis.explain import Explanation, explain
 from ssdvae.app.batcher import Batcher
 from ssdvae.app.options import ExploreOptions
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.events import Document, Event, Slots, to_document, to_event
+from ssdvae.data.events import HOLE, Document, Event, Slots, to_document, to_event
 from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers import read_documents
 from ssdvae.extraction.extract import extract_text
@@ -27,7 +28,7 @@ from ssdvae.inference.embedding import EmbeddedDocument
 from ssdvae.inference.embedding import embed as embed_documents
 from ssdvae.inference.forecast import Forecast, next_events
 from ssdvae.inference.generation import Script, generate
-from ssdvae.inference.infill import FilledDocument, fill_documents, with_holes
+from ssdvae.inference.infill import FilledDocument, fill_next, unfilled, with_holes
 from ssdvae.inference.inputs import to_numbers
 from ssdvae.inference.options import (
     EmbedOptions,
@@ -39,12 +40,14 @@ from ssdvae.inference.options import (
 from ssdvae.inference.posterior import InferredDocument, infer_documents
 from ssdvae.inference.surprisal import ScoredDocument, score_documents
 from ssdvae.io.errors import Malformed, UserError
-from ssdvae.models.base import Model, as_frame_model
-from ssdvae.options import Options as AnyOptions
-from ssdvae.options import flag
+from ssdvae.io.progress import checkpoint
+from ssdvae.models.base import LanguageModel, Model, as_frame_model
 
-MOST = {"top": 100, "frames": 100, "beam": 100, "batch": 200, "events": 20, "scripts": 20}
-"""The largest value of some options in one request: each makes its work longer."""
+TURN = 1_000
+"""The work of a turn, in events that a model reads: about half a second of one core."""
+
+CANDIDATES = ("top", "frames", "beam", "scripts")
+"""Options that say how many candidates are tried or shown."""
 
 
 class Library:
@@ -63,7 +66,10 @@ class Library:
     ) -> None:
         self.model, self.options, self.corpus, self.file = model, options, corpus, file
         self.scripts = scripts
-        self.nats: list[float] | None = None  # of an event of each document, once they are known
+        # What is known so far: a request that takes too long leaves the rest to the next one.
+        self.reading = asyncio.Lock()
+        self.documents: list[InferredDocument] = []
+        self.nats: list[float] = []  # of an event of each document
 
     @property
     def name(self) -> str | None:
@@ -78,9 +84,19 @@ class Library:
         return self.name or "scripts that the model wrote by itself: no documents were named at the start"
 
     @cached_property
-    def documents(self) -> Sequence[InferredDocument]:
-        """The documents with their frames."""
-        return list(infer_documents(self.model, self._read(), top=2, attention=True))
+    def originals(self) -> list[Document]:
+        """The documents as they stand in the file or the corpus."""
+        if as_frame_model(self.model) is None:
+            raise UserError(
+                f"{self.model.config.model} infers no frames: there is nothing to show of documents"
+            )
+        if self.corpus is None:
+            file = self.file or self.scripts
+            found = iter(()) if file is None else read_documents(file, slots=self.model.slots)
+            return list(islice(found, self.options.sample))
+        split = self.corpus.split(self.options.split)
+        some = split.take(np.arange(len(split))[: self.options.sample])
+        return list(some.decode(self.corpus.vocabulary, self.corpus.frames))
 
     @cached_property
     def explanation(self) -> Explanation | None:
@@ -90,24 +106,8 @@ class Library:
         if self.corpus is not None:
             split = self.corpus.split(self.options.split).first(self.model.context_window.measured)
             return explain(self.model, split.take(np.arange(len(split))[: self.options.sample]))
-        read = [Document(d.id, tuple(e.event for e in d.events)) for d in self.documents if d.events]
+        read = [document for document in self.originals if document.events]
         return explain(self.model, to_numbers(self.model, read)) if read else None
-
-    def _read(self) -> Iterator[Document]:
-        if as_frame_model(self.model) is None:
-            raise UserError(
-                f"{self.model.config.model} infers no frames: there is nothing to show of documents"
-            )
-        if self.corpus is None:
-            file = self.file or self.scripts
-            found = iter(()) if file is None else read_documents(file, slots=self.model.slots)
-            return islice(found, self.options.sample)
-        split = self.corpus.split(self.options.split)
-        return iter(
-            split.take(np.arange(len(split))[: self.options.sample]).decode(
-                self.corpus.vocabulary, self.corpus.frames
-            )
-        )
 
     def find(self, frame: str = "", words: str = "", anomalies: bool = False) -> list[InferredDocument]:
         """Return the documents with a frame and some words; if ``anomalies``, by surprisal, highest first."""
@@ -118,8 +118,8 @@ class Library:
             return wanted <= there and (not frame or any(e.frame == frame for e in document.events))
 
         found = [n for n, document in enumerate(self.documents) if matches(document)]
-        if anomalies and (nats := self.nats) is not None:
-            found.sort(key=lambda n: -nats[n])
+        if anomalies:
+            found.sort(key=lambda n: -self.nats[n])
         return [self.documents[n] for n in found]
 
 
@@ -136,6 +136,9 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 Options = TypeVarTuple("Options")
 
+Question = Callable[[ExploredModel, Sequence[Item], *Options], Iterable[Answer]]
+"""A function from a model, items and options to an answer for each item."""
+
 
 class Explorer:
     """The models, and one way to ask them."""
@@ -143,7 +146,8 @@ class Explorer:
     def __init__(self, models: Sequence[ExploredModel], options: ExploreOptions) -> None:
         self.models = {of.name: of for of in models}
         self.options = options
-        self._batcher = Batcher(self._answer, options.batch, options.waiting)
+        # Two threads: a request of one turn never waits for larger ones.
+        self._small, self._large = (Batcher(self._answer, TURN) for _ in range(2))
 
     def find(self, name: str | None) -> ExploredModel:
         """Return a model by its name, or the first."""
@@ -153,31 +157,74 @@ class Explorer:
             raise UserError(f"no model {name!r}; there are: {', '.join(self.models)}")
         return self.models[name]
 
+    def work(
+        self, of: ExploredModel, question: Callable[..., Any], items: Sequence[Any], options: Any
+    ) -> list[int]:
+        """Return the work of each item, holes × candidates × events; refuse too much for a request."""
+        candidates = max(getattr(options, name, 1) for name in CANDIDATES)
+        found = []
+        for item in items:
+            events = len(getattr(item, "events", ())) + getattr(options, "events", 1)
+            holes = sum(HOLE in event.words for event in item.events) if question is fill else 1
+            if question is score and isinstance(of.model, LanguageModel) and of.model.conditions_on_targets:
+                holes = events  # each event is predicted anew from those before it
+            found.append(max(1, holes) * candidates * events)
+        if (total := sum(found)) > (most := self.options.max_work):
+            raise UserError(
+                f"found work of {total:,} in one request (holes × candidates × events), expected {most:,} at "
+                "most\nask about fewer or shorter documents at once, or with a smaller beam"
+            )
+        return found
+
     async def ask(
         self,
         of: ExploredModel,
-        question: Callable[[ExploredModel, Sequence[Item], *Options], Sequence[Answer]],
+        question: Question[Item, *Options, Answer],
         items: Sequence[Item],
         *options: *Options,
     ) -> Sequence[Answer]:
         """Return an answer for each item; the same question with the same options is answered in batches."""
-        if not items:
-            return []
-        return await self._batcher.ask((of.name, question, options), items, self.options.seconds)
+        work = self.work(of, question, items, options[0] if options else None)
+        return await self._ask(of, question, items, work, *options)
+
+    async def _ask(
+        self,
+        of: ExploredModel,
+        question: Question[Item, *Options, Answer],
+        items: Sequence[Item],
+        work: Sequence[int],
+        *options: *Options,
+    ) -> Sequence[Answer]:
+        batcher = self._small if sum(work) <= TURN else self._large
+        return await batcher.ask((of.name, question, options), items, work) if items else []
+
+    async def fill(
+        self, of: ExploredModel, documents: Sequence[Document], options: ForecastOptions
+    ) -> Sequence[FilledDocument]:
+        """Return candidates for what is missing in each document, one hole of each at a time."""
+        self.work(of, fill, documents, options)  # of all holes
+        found = [unfilled(of.model, document) for document in documents]
+        longest = max((len(document.events) for document in documents), default=1)
+        options = options.changed(batch=min(options.batch, max(1, TURN // max(1, longest))))
+        while open_ones := [n for n, document in enumerate(found) if document.next_hole is not None]:
+            some = [found[n] for n in open_ones]
+            each = [options.beam * len(document.events) for document in some]
+            for n, filled in zip(open_ones, await self._ask(of, fill, some, each, options), strict=True):
+                found[n] = filled
+        return found
 
     async def library(self, of: ExploredModel, anomalies: bool = False) -> Library:
         """Return the documents of a model, read; if ``anomalies``, with their surprisal."""
-        await self.ask(of, read_library, [None])
         library = of.library
-        if anomalies and library.nats is None:
-            found: list[float] = []
-            # Batch by batch, so that others are answered between.
-            for start in range(0, len(library.documents), self.options.batch):
-                read = library.documents[start : start + self.options.batch]
-                some = [Document(d.id, tuple(e.event for e in d.events)) for d in read]
-                scored = await self.ask(of, score, some, SurprisalOptions())
-                found += [d.nats / max(len(d.events), 1) for d in scored]
-            library.nats = found
+        async with library.reading:
+            await self._ask(of, read_library, [None], [TURN + 1])
+            while some := library.originals[len(library.documents) :][: self.options.batch]:
+                work, how = [1 + len(d.events) for d in some], InferOptions(top=2, attention=True)
+                library.documents += await self._ask(of, infer, some, work, how)
+            while anomalies and (some := library.originals[len(library.nats) :][: self.options.batch]):
+                work = [1 + len(d.events) for d in some]
+                scored = await self._ask(of, score, some, work, SurprisalOptions())
+                library.nats += [d.nats / max(len(d.events), 1) for d in scored]
         return library
 
     def parse_documents(self, given: Iterable[Any], slots: Slots, holes: bool = False) -> list[Document]:
@@ -205,35 +252,35 @@ class Explorer:
         if events > (most := self.options.max_events):
             raise UserError(f"found {events:,} events in one request, expected {most:,} at most")
 
-    def _answer(self, key: tuple[str, Callable[..., Sequence[Any]], tuple[Any, ...]], items: Any) -> Any:
+    def _answer(
+        self, key: tuple[str, Question[Any, *tuple[Any, ...], Any], tuple[Any, ...]], items: Any
+    ) -> Any:
         name, question, options = key
+        answers = []
         with torch.inference_mode():
-            return question(self.models[name], items, *options)
+            for answer in question(self.models[name], items, *options):
+                checkpoint()
+                answers.append(answer)
+        return answers
 
     def close(self) -> None:
-        """Stop after the batch that is being answered."""
-        self._batcher.close()
-
-
-def check_work(options: AnyOptions) -> None:
-    """Refuse options that ask for too much in one request."""
-    for name, value in options.values().items():
-        if name in MOST and value > MOST[name]:
-            raise UserError(f"{flag(name)}: found {value:,}, expected at most {MOST[name]:,} in one request")
+        """Stop, without waiting for what is being computed."""
+        self._small.close()
+        self._large.close()
 
 
 def infer(
     of: ExploredModel, documents: Sequence[Document], options: InferOptions
-) -> Sequence[InferredDocument]:
+) -> Iterable[InferredDocument]:
     """Return documents with the frame of each event."""
-    return list(infer_documents(of.model, documents, **options.values()))
+    return infer_documents(of.model, documents, **options.values())
 
 
 def score(
     of: ExploredModel, documents: Sequence[Document], options: SurprisalOptions
-) -> Sequence[ScoredDocument]:
+) -> Iterable[ScoredDocument]:
     """Return documents with the surprisal of each event."""
-    return list(score_documents(of.model, documents, options.batch, options.frames))
+    return score_documents(of.model, documents, options.batch, options.frames)
 
 
 Given = tuple[tuple[str, str], ...]
@@ -242,23 +289,23 @@ Given = tuple[tuple[str, str], ...]
 
 def forecast(
     of: ExploredModel, documents: Sequence[Document], options: ForecastOptions, given: Given
-) -> Sequence[Forecast]:
+) -> Iterable[Forecast]:
     """Return what comes after each document."""
-    return list(next_events(of.model, documents, dict(given), **options.values()))
+    return next_events(of.model, documents, dict(given), **options.values())
 
 
 def fill(
-    of: ExploredModel, documents: Sequence[Document], options: ForecastOptions
-) -> Sequence[FilledDocument]:
-    """Return candidates for what is missing in each document."""
-    return list(fill_documents(of.model, documents, **options.values()))
+    of: ExploredModel, documents: Sequence[FilledDocument], options: ForecastOptions
+) -> Iterable[FilledDocument]:
+    """Return each document with its next hole filled."""
+    return (fill_next(of.model, document, **options.values()) for document in documents)
 
 
 def embed(
     of: ExploredModel, documents: Sequence[Document], options: EmbedOptions
-) -> Sequence[EmbeddedDocument]:
+) -> Iterable[EmbeddedDocument]:
     """Return vectors of each document and of its events."""
-    return list(embed_documents(of.model, documents, **options.values()))
+    return embed_documents(of.model, documents, **options.values())
 
 
 @dataclass(frozen=True)
@@ -269,17 +316,17 @@ class Seed:
     frames: tuple[str | None, ...] = ()
 
 
-def write(of: ExploredModel, seeds: Sequence[Seed], options: GenerateOptions) -> Sequence[list[Script]]:
+def write(of: ExploredModel, seeds: Sequence[Seed], options: GenerateOptions) -> Iterable[list[Script]]:
     """Return scripts after each seed."""
-    return [generate(of.model, options, seed_events=seed.events, frames=seed.frames) for seed in seeds]
+    return (generate(of.model, options, seed_events=seed.events, frames=seed.frames) for seed in seeds)
 
 
-def extract(of: ExploredModel, texts: Sequence[str], options: ExtractOptions) -> Sequence[Document]:
+def extract(of: ExploredModel, texts: Sequence[str], options: ExtractOptions) -> Iterable[Document]:
     """Return the events of each text."""
-    return [extract_text(text, options) for text in texts]
+    return (extract_text(text, options) for text in texts)
 
 
 def read_library(of: ExploredModel, items: Sequence[None]) -> Sequence[None]:
     """Read the documents of a model, and look at their frames."""
-    _ = of.library.documents, of.library.explanation
+    _ = of.library.originals, of.library.explanation
     return items

@@ -35,14 +35,23 @@ class ExploreOptions(Options):
     )
     max_bytes: int = Field(1_000_000, description="bytes of a request, at most", ge=1_000)
     max_events: int = Field(2_000, description="events of a request, at most", ge=1)
+    max_work: int = Field(
+        50_000, description="work of a request, at most: missing events × candidates × events", ge=1
+    )
     seconds: float = Field(30.0, description="seconds that a request may take", gt=0)
-    waiting: int = Field(5_000, description="documents of all requests that may wait for an answer", ge=1)
-    batch: int = Field(100, description="documents that are answered at once, at most", ge=1)
+    connections: int = Field(
+        100, description="connections at once, at most; of idle ones the oldest ends", ge=2
+    )
+    batch: int = Field(100, description="documents that are read for a view at once", ge=1)
 
     def check_relations(self) -> None:
         """Check that a server that others can reach has a token."""
         if self.token is not None and len(self.token) < 12:
             raise UserError(f"found a --token of {len(self.token)} characters, expected 12 or more")
+        if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
+            raise UserError(
+                "found a --token with other characters, expected letters, digits and signs of ASCII"
+            )
         if self.token is None and not self.local:
             raise UserError(
                 f"others can reach {self.host}: give a --token of 12 characters or more that they must know\n"

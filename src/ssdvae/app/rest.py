@@ -6,11 +6,12 @@ and descriptions are those of the command line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from ssdvae.app import explorer as questions
 from ssdvae.app.explorer import ExploredModel, Explorer, Seed
@@ -35,6 +36,16 @@ class Request(Options):
     """Options of every request. A wrong value that is no number or text is explained by its description."""
 
     run: str | None = Field(None, description="the name of a model, by default the first")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_surrogates(cls, values: Any) -> Any:
+        r"""Refuse half a surrogate pair, such as "\ud800", in any text: it is no character."""
+        try:
+            json.dumps(values if isinstance(values, dict) else "", ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise UserError(f"found {error.object[error.start]!a}, expected text that is Unicode") from error
+        return values
 
     @classmethod
     def _explain(cls, error: ValidationError, values: Mapping[str, Any]) -> UserError:
@@ -109,10 +120,15 @@ class SearchQuery(Request):
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"description": "The request is not HTTP, or its body is not JSON"},
     401: {"description": "A token is needed, and was not given"},
-    413: {"description": "The request has too many bytes"},
+    403: {"description": "The request came from the page of another site"},
+    408: {"description": "The body of the request did not come in time"},
+    413: {"description": "The body of the request has too many bytes"},
+    421: {"description": "The server does not answer to this host name"},
     422: {"description": "The request cannot be understood, or asks for too much"},
-    503: {"description": "Too many wait for an answer, or it took too long"},
+    431: {"description": "The address and the headers of the request have too many bytes"},
+    503: {"description": "The answer took too long"},
 }
 
 
@@ -148,17 +164,16 @@ def routes(explorer: Explorer) -> APIRouter:
         )
 
     async def answer(
-        request: DocumentsRequest,
-        question: Callable[..., Sequence[Any]],
-        kind: type[Options],
-        *more: Any,
-        holes: bool = False,
+        request: DocumentsRequest, question: Callable[..., Iterable[Any]], kind: type[Options], *more: Any
     ) -> Response:
         """Answer a question about each document; warn if the model knows few of their words."""
         of, options = explorer.find(request.run), kind.of(request.values())
-        questions.check_work(options)
+        holes = question is questions.fill
         documents = explorer.parse_documents(request.documents, of.model.slots, holes)
-        found = await explorer.ask(of, question, documents, options, *more)
+        if holes:
+            found: Sequence[Any] = await explorer.fill(of, documents, ForecastOptions.of(request.values()))
+        else:
+            found = await explorer.ask(of, question, documents, options, *more)
         return json_response({"documents": [one.to_record() for one in found]} | _warning(of, documents))
 
     @api.post("/infer", summary="The frame of each event, with its probability")
@@ -175,7 +190,7 @@ def routes(explorer: Explorer) -> APIRouter:
 
     @api.post("/fill", summary="What is missing, from what comes before and after it")
     async def fill(request: FillRequest) -> Response:
-        return await answer(request, questions.fill, ForecastOptions, holes=True)
+        return await answer(request, questions.fill, ForecastOptions)
 
     @api.post("/embed", summary="A vector for each document, and for each of its events")
     async def embed(request: EmbedRequest) -> Response:
@@ -184,7 +199,6 @@ def routes(explorer: Explorer) -> APIRouter:
     @api.post("/generate", summary="Scripts that begin with some events")
     async def generate(request: GenerateRequest) -> Response:
         of, options = explorer.find(request.run), GenerateOptions.of(request.values())
-        questions.check_work(options)
         seed = Seed(explorer.parse_events(request.seed_events, of.model.slots), tuple(request.frames))
         (scripts,) = await explorer.ask(of, questions.write, [seed], options)
         found = {"scripts": [script.to_record() for script in scripts]}

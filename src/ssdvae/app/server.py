@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import socket
 import webbrowser
@@ -20,9 +19,9 @@ from starlette.types import ASGIApp
 
 from ssdvae import __version__
 from ssdvae.app import rest
-from ssdvae.app.batcher import Busy
+from ssdvae.app.connection import Connection
 from ssdvae.app.explorer import ExploredModel, Explorer, Library
-from ssdvae.app.guard import Guard, problem
+from ssdvae.app.guard import HEADER_BYTES, Guard, problem
 from ssdvae.app.options import LOCAL, ExploreOptions
 from ssdvae.app.views import TITLES, State, Views
 from ssdvae.data.corpus import Corpus
@@ -42,6 +41,10 @@ ASSETS = {
     "app.js": (asset("app.js", __package__), "text/javascript"),
 }
 """All files that can be asked for."""
+
+
+SHUTDOWN_SECONDS = 1
+"""Seconds that requests have to end when the server stops; what is still computed is given up."""
 
 
 def explored(
@@ -80,7 +83,7 @@ def create_app(explorer: Explorer, port: int) -> ASGIApp:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        await asyncio.to_thread(explorer.close)
+        explorer.close()
 
     app = FastAPI(
         title="ssdvae explore",
@@ -94,10 +97,6 @@ def create_app(explorer: Explorer, port: int) -> ASGIApp:
     @app.exception_handler(UserError)
     async def refuse(request: Request, error: UserError) -> Response:
         return problem(422, str(error))
-
-    @app.exception_handler(Busy)
-    async def busy(request: Request, error: Busy) -> Response:
-        return problem(503, f"{error}: try again", **{"Retry-After": "1"})
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -122,7 +121,7 @@ def create_app(explorer: Explorer, port: int) -> ASGIApp:
         route(_page(getattr(views, name)))
     names = {f"[{name}]" if ":" in name else name for name in (*LOCAL, options.host)}
     hosts = frozenset(f"{name}:{port}" for name in names) | (names if port == 80 else frozenset())
-    return Guard(app, hosts, options.token, options.max_bytes)
+    return Guard(app, hosts, options)
 
 
 def _explain(problem: dict[str, Any]) -> str:
@@ -160,9 +159,18 @@ def bind(options: ExploreOptions) -> socket.socket:
 def make_server(models: Sequence[ExploredModel], options: ExploreOptions, port: int) -> uvicorn.Server:
     """Return a server of these models, to be run on a socket with this port."""
     app = create_app(Explorer(models, options), port)
-    return uvicorn.Server(
-        uvicorn.Config(app, log_config=None, access_log=False, timeout_keep_alive=30, server_header=False)
+    config = uvicorn.Config(
+        app,
+        http=Connection.limited(options),
+        ws="none",
+        loop="asyncio",
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        log_config=None,
+        access_log=False,
+        server_header=False,
     )
+    return uvicorn.Server(config)
 
 
 def serve(models: Sequence[ExploredModel], options: ExploreOptions) -> None:
@@ -172,9 +180,9 @@ def serve(models: Sequence[ExploredModel], options: ExploreOptions) -> None:
         host = f"[{options.host}]" if ":" in options.host else options.host
         token = f"?token={quote(options.token)}" if options.token else ""
         link = f"http://{host}:{port}/{token}"
-        log.info(f"exploring {', '.join(m.name for m in models)} at {link}  (Ctrl-C to stop)")
         server = make_server(models, options, port)
-        listening.listen(2048)
+        listening.listen(options.connections)
+        log.info(f"exploring {', '.join(m.name for m in models)} at {link}  (Ctrl-C to stop)")
         if options.open:
             webbrowser.open(link)  # the socket listens: the browser waits until the server answers
         server.run(sockets=[listening])

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ssdvae.data.documents import Documents
+from ssdvae.io.progress import checkpoint
 
 EVENTS = 20
 """The length of an ordinary document; batches with a longer one have fewer documents."""
@@ -145,6 +146,7 @@ def epoch_batches(count: int, batch: int, seed: int, epoch: int) -> list[NDArray
 def in_order(count: int, batch: int) -> Iterator[NDArray[np.int64]]:
     """Yield the rows of each batch in order, for evaluation."""
     for start in range(0, count, batch):
+        checkpoint()
         yield np.arange(start, min(start + batch, count))
 
 
@@ -154,6 +156,7 @@ def within_bounds(lengths: NDArray[np.int32], batch: int) -> Iterator[NDArray[np
     for row, length in enumerate(lengths.tolist()):
         longest = max(longest, length)
         if row > start and (row - start == batch or (row - start + 1) * longest > batch * EVENTS):
+            checkpoint()
             yield np.arange(start, row)
             start, longest = row, length
     if start < len(lengths):

@@ -19,6 +19,7 @@ from ssdvae.data.events import MISSING, SLOTS, Document, Event, Slots, event_to_
 from ssdvae.inference.inputs import count_unknown, groups, to_batch
 from ssdvae.inference.output import Candidate, Ranked, Row, ranked, slot_columns
 from ssdvae.io.errors import UserError
+from ssdvae.io.progress import checkpoint
 from ssdvae.models.base import FrameModel, LanguageModel, Model, State, as_frame_model, as_language_model
 from ssdvae.models.latents import LatentQuery, Latents, refuse_nan
 
@@ -79,6 +80,7 @@ def search(model: LanguageModel, rollout: Rollout, fixed: Int[Tensor, "B slots"]
     last_fixed = int((fixed >= 0).any(0).nonzero().max()) if bool((fixed >= 0).any()) else -1
     log_fixed, heads = total.new_zeros(size), total.new_zeros(size, V)
     for slot in range(fixed.shape[1]):
+        checkpoint()
         width = total.shape[1]
         log_p, state = model.next_word(state, latents, words[:, :, -1].flatten() if slot else None, slot)
         refuse_nan(log_p)

@@ -21,6 +21,7 @@ from ssdvae.inference.inputs import to_batch
 from ssdvae.inference.options import GenerateOptions
 from ssdvae.inference.posterior import infer_documents
 from ssdvae.io.errors import UserError
+from ssdvae.io.progress import checkpoint
 from ssdvae.models.base import LanguageModel, Model, as_language_model
 from ssdvae.models.latents import LatentQuery, Latents, Sampler, categorical, most_likely, refuse_nan
 
@@ -228,6 +229,7 @@ def _write(
     latents = latents.after(seeds.mask.shape[1])
     total = torch.zeros(len(tokens), dtype=torch.float64, device=tokens.device)
     for _ in range(options.events):
+        checkpoint()
         words = tokens.new_zeros(len(tokens), 0)  # of the event being written
         for slot in range(len(model.slots)):
             log_p, state = model.next_word(state, latents, words[:, -1] if slot else None, slot)

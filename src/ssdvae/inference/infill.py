@@ -11,7 +11,7 @@ cloze: what is there is encoded, and the latent variables of what follows are ro
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -70,6 +70,14 @@ class FilledDocument:
     kind: Kind  # exact, or estimates
     slots: Slots = SLOTS  # of the model
 
+    @property
+    def next_hole(self) -> int | None:
+        """The place of the first event with missing words that is not filled yet; None if all are."""
+        start = self.holes[-1].place + 1 if self.holes else 0
+        return next(
+            (place for place in range(start, len(self.events)) if HOLE in self.events[place].words), None
+        )
+
     def to_record(self) -> dict[str, Any]:
         return {
             "id": self.id,
@@ -115,22 +123,33 @@ def fill_documents(
     beam: int = 100,
     batch: int = 200,
 ) -> Iterator[FilledDocument]:
-    """Yield documents with their holes filled from the left.
-
-    Later holes are left out while an earlier one is filled; earlier ones keep their most likely filling.
-    """
-    model = as_language_model(model)
+    """Yield documents with their holes filled from the left."""
     for document in documents:
-        events, holes = list(document.events), []
-        for place in range(len(events)):
-            missing = missing_slots(events[place], len(model.slots))
-            if not missing:
-                continue
-            after = [event for event in events[place + 1 :] if HOLE not in event.words]
-            hole, best = _fill(model, events[:place], events[place], after, missing, top, beam, batch)
-            events[place] = best
-            holes.append(hole)
-        yield FilledDocument(document.id, tuple(events), tuple(holes), kind_of(model), model.slots)
+        filled = unfilled(model, document)
+        while filled.next_hole is not None:
+            filled = fill_next(model, filled, top, beam, batch)
+        yield filled
+
+
+def unfilled(model: Model, document: Document) -> FilledDocument:
+    """Return a document none of whose holes are filled yet."""
+    model = as_language_model(model)
+    return FilledDocument(document.id, document.events, (), kind_of(model), model.slots)
+
+
+def fill_next(
+    model: Model, document: FilledDocument, top: int = 5, beam: int = 100, batch: int = 200
+) -> FilledDocument:
+    """Return the document with its first hole filled.
+
+    Later holes are left out while it is filled; earlier ones keep their most likely filling.
+    """
+    model, place, events = as_language_model(model), document.next_hole, list(document.events)
+    assert place is not None
+    after = [event for event in events[place + 1 :] if HOLE not in event.words]
+    missing = missing_slots(events[place], len(model.slots))
+    hole, events[place] = _fill(model, events[:place], events[place], after, missing, top, beam, batch)
+    return replace(document, events=tuple(events), holes=(*document.holes, hole))
 
 
 @torch.no_grad()

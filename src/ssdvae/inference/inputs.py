@@ -15,6 +15,7 @@ import torch
 from ssdvae.data.batches import EVENTS, Batch
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import HOLE, MISSING, Document, Event, folded
+from ssdvae.io.progress import checkpoint
 from ssdvae.models.base import Model
 
 log = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ def groups(documents: Iterable[Document], batch: int) -> Iterator[list[Document]
     for document in documents:
         longest = max(longest, len(document.events))
         if group and (len(group) == batch or (len(group) + 1) * longest > batch * EVENTS):
+            checkpoint()
             yield group
             group, longest = [], len(document.events)
         group.append(document)

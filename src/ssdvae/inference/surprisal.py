@@ -30,7 +30,7 @@ from ssdvae.inference.options import AnomalyOptions
 from ssdvae.inference.output import Ranked, Row, ranked_everywhere, slot_columns
 from ssdvae.inference.posterior import gold_record
 from ssdvae.io.errors import UserError
-from ssdvae.io.progress import SILENT, Advance, Progress, no_advance
+from ssdvae.io.progress import SILENT, Advance, Progress, checkpoint, no_advance
 from ssdvae.models.base import LanguageModel, Model, as_frame_model, as_language_model
 from ssdvae.models.latents import refuse_nan
 from ssdvae.models.quantiles import SurprisalQuantiles, percentile
@@ -130,6 +130,7 @@ def surprisals(model: LanguageModel, batch: Batch) -> Surprisals:
     else:
         log_p = torch.zeros(batch.tokens.shape, dtype=torch.float64, device=batch.tokens.device)
         for event in range(batch.mask.shape[1]):
+            checkpoint()
             rows = batch.mask[:, event].nonzero()[:, 0]
             part = batch.rows(rows)
             rollout = Rollout.after(model, part.first(event))

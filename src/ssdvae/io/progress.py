@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -64,6 +65,18 @@ class Silent:
 
 
 SILENT = Silent()
+
+
+COMPUTING = "ssdvae model"
+"""The name of threads that ask a model, and need not end with the process."""
+
+INTERRUPT: ContextVar[Callable[[], None]] = ContextVar("interrupt", default=lambda: None)
+"""A function that raises if the work of this thread is to be given up."""
+
+
+def checkpoint() -> None:
+    """Give up the work if nobody wants it any more; called between batches."""
+    INTERRUPT.get()()
 
 
 def track(
