@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -235,6 +236,41 @@ def test_odd_files_and_huge_numbers_are_a_message(
     assert main([str(places.get(word, word)) for word in words.split()]) == 2
     assert "error: " in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "cp1252"])
+@pytest.mark.parametrize("words", ["--help", "train --help", "infer --json --run RUN", "next --run RUN"])
+def test_any_encoding_of_the_terminal_will_do(encoding: str, words: str, folder: Path) -> None:
+    """Characters that it does not have are escaped, in a way that JSON knows."""
+    run = str(folder / "ssdvae-exact")
+    done = subprocess.run(
+        [sys.executable, "-m", "ssdvae.cli", *words.replace("RUN", run).split()],
+        input="met zoë 日本 –\n".encode(),
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "evaluate RUN --cloze /dev/zero --tasks cloze",
+        "evaluate RUN --mcnc /dev/zero --tasks mcnc",
+        "evaluate RUN --similarity /dev/zero --tasks similarity",
+        "reproduce cloze --data CORPUS --cells /dev/zero --out OUT",
+    ],
+)
+def test_a_file_without_end_is_a_message(words: str, folder: Path, tmp_path: Path) -> None:
+    places = {"RUN": folder / "ssdvae-exact", "OUT": tmp_path / "out", "CORPUS": folder / "corpus"}
+    command = [str(places.get(word, word)) for word in words.split()]
+    done = subprocess.run(
+        [sys.executable, "-m", "ssdvae.cli", *command], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 2
+    assert "/dev/zero" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_no_path_is_a_message(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
 import sys
 import threading
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from textwrap import wrap
 
@@ -20,6 +23,15 @@ from ssdvae.io.records import to_json
 from ssdvae.options import read_config
 
 MODULES = {name: module for commands in GROUPS.values() for name, module in commands.items()}
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """Return the characters that an encoding does not have as JSON writes them."""
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+codecs.register_error("escape", _escape)
 
 
 def find_command(name: str) -> Command:
@@ -98,6 +110,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run_safely(argv: Sequence[str] | None = None) -> int:
     """Run a command; a user's mistake is a message and the exit code 2, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="escape")  # not every terminal has all characters
     name, *words = (sys.argv[1:] if argv is None else argv) or ["--help"]
     if name in ("-h", "--help", "--version"):
         print(f"ssdvae {__version__}" if name == "--version" else usage())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import random
 import re
 import signal
 import socket
@@ -13,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -235,3 +234,91 @@ def test_the_server_ends_whatever_runs(runs: list[Path], signals: list[signal.Si
             assert code in (-signals[0], 128 + signals[0])
         finally:
             server.kill()
+
+
+@contextlib.contextmanager
+def server_process(run: Path) -> Iterator[Served]:
+    """The server in a process of its own, as users run it."""
+    command = [sys.executable, "-m", "ssdvae.cli", "explore", str(run), "--port", "0", "--no-open"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr is not None
+            yield Served(
+                next(int(found[1]) for line in server.stderr if (found := re.search(r":(\d+)/", line)))
+            )
+        finally:
+            server.kill()
+
+
+SECONDS = 60
+
+
+@pytest.mark.slow
+def test_an_honest_client_beside_hostile_ones(runs: list[Path]) -> None:
+    """Slow, endless, idle, cancelled and greedy clients, all at once; p95 of the honest one is below 2 s."""
+    with server_process(runs[0]) as served:
+        until = time.monotonic() + SECONDS
+        rounds: Counter[str] = Counter()
+        wide = json.dumps({"documents": [[None] * 20], "beam": 100}).encode()
+        posted = head(
+            served, f"Content-Length: {len(wide)}", "Content-Type: application/json", path="/api/fill"
+        )
+
+        def drip(client: socket.socket) -> None:
+            client.sendall(b"GET /read HTTP/1.1\r\nX: ")
+            for _ in range(100):
+                client.sendall(b"x")
+                time.sleep(0.2)
+
+        def flood(client: socket.socket) -> None:
+            client.sendall(head(served, "Transfer-Encoding: chunked"))
+            while True:
+                client.sendall(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+                time.sleep(0.005)
+
+        def endless_header(client: socket.socket) -> None:
+            client.sendall(b"GET /")
+            while True:
+                client.sendall(b"x" * 4096)
+                time.sleep(0.005)
+
+        def idle(client: socket.socket) -> None:
+            time.sleep(0.1)
+            kept.append(client.dup())
+
+        def cancelled(client: socket.socket) -> None:
+            client.sendall(posted + wide)
+            time.sleep(0.1)
+
+        def greedy(client: socket.socket) -> None:
+            client.sendall(posted + wide)
+            client.settimeout(60)
+            assert client.recv(2**16)
+
+        def again_and_again(act: Callable[[socket.socket], None]) -> None:
+            while time.monotonic() < until:
+                with contextlib.suppress(OSError), connect(served) as client:
+                    act(client)
+                rounds[act.__name__] += 1
+                time.sleep(0.02)
+
+        kept: list[socket.socket] = []
+        acts = [drip] * 5 + [flood] * 2 + [endless_header] * 2 + [idle] * 2 + [cancelled] * 3 + [greedy] * 8
+        threads = [threading.Thread(target=again_and_again, args=(act,), daemon=True) for act in acts]
+        for thread in threads:
+            thread.start()
+        waited: list[float] = []
+        while time.monotonic() < until:
+            begun = time.monotonic()
+            assert served.ask("/api/infer", {"documents": [EVENTS]}).status == 200
+            waited.append(time.monotonic() - begun)
+            time.sleep(0.1)
+        for thread in threads:
+            thread.join(70)
+        for client in kept:
+            client.close()
+        assert set(rounds) == {act.__name__ for act in acts}
+        middle, late = np.quantile(waited, [0.5, 0.95])
+        print(f"{len(waited)} answers, p50 {middle:.2f} s, p95 {late:.2f} s; rounds: {dict(rounds)}")
+        assert late < 2
+        assert served.ask("/api/score", {"documents": [EVENTS]}).status == 200

@@ -55,6 +55,23 @@ def test_half_the_bytes_and_nearly_the_same_answers(runs: list[Path], packed: Pa
     assert weights[0] < 0.6 * weights[1]
 
 
+def test_a_folder_of_a_killed_pack_is_gone_on_with(runs: list[Path], tmp_path: Path) -> None:
+    """At each file that it writes; other files are still refused."""
+    out = tmp_path / "out"
+    for name in packed_files():
+        scratch = out / f".{name}.0.tmp"
+        scratch.mkdir(parents=True)
+        (scratch / "new.json").write_text("half of")
+        (out / f".{name}.0.lock").touch()
+    ssdvae.pack(runs[1], out, license=Path(__file__), **{**QUICK, "tasks": "perplexity"})
+    assert {path.name for path in out.iterdir()} <= set(packed_files())
+    for other in (".mine.0.tmp", "notes.txt", ".README.md.tmp"):
+        (out / other).touch()
+        with pytest.raises(ssdvae.UserError, match=f"has other files .*{other}"):
+            ssdvae.pack(runs[1], out, **QUICK)
+        (out / other).unlink()
+
+
 def test_the_figures_are_those_of_the_packed_model(runs: list[Path], packed: PackedModel) -> None:
     corpus = ssdvae.Run(runs[0]).config()[0]
     again = ssdvae.evaluate(packed.folder, corpus=corpus, **QUICK)

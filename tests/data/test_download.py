@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from collections.abc import Iterator
@@ -26,6 +27,9 @@ class Server:
     url: str = ""
     ranges: bool = True
     cuts: list[int] = field(default_factory=list)
+    length: str | None = None  # what it says of the length
+    endless: bool = False
+    sent: int = 0
     status: int | None = None
     asked: list[str | None] = field(default_factory=list)  # the Range of each request
 
@@ -47,8 +51,14 @@ def server() -> Iterator[Server]:
                 return
             body = CONTENT[start:]
             self.send_response(206 if start else 200)
-            self.send_header("Content-Length", str(len(body)))
+            if not state.endless:
+                self.send_header("Content-Length", state.length or str(len(body)))
             self.end_headers()
+            while state.endless and state.sent < 2**30:
+                try:
+                    state.sent += self.wfile.write(CONTENT)
+                except OSError:
+                    return
             self.wfile.write(body[: state.cuts.pop(0)] if state.cuts else body)
 
         def log_message(self, *_: Any) -> None:
@@ -132,6 +142,26 @@ def test_a_file_in_the_way_is_left_alone(server: Server, tmp_path: Path) -> None
     with pytest.raises(UserError, match=r"is there, and is another file: remove it"):
         download(server.url, tmp_path / "set.txt", DIGEST)
     assert (tmp_path / "set.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("size", [11_953, None])
+def test_more_bytes_than_expected_are_not_taken(
+    server: Server, tmp_path: Path, size: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ssdvae.data.benchmarks.MOST_BYTES", 2**20)
+    server.endless = True
+    with pytest.raises(UserError, match=rf"set.txt: found more than {size or 2**20:,} bytes"):
+        download(server.url, tmp_path / "set.txt", None, size=size)
+    assert rest(tmp_path) == set()
+    assert server.sent < 2**27  # what the buffers of the system hold
+
+
+@pytest.mark.parametrize("length", ["abc", "-5", "9" * 5000, "²"])
+def test_a_length_that_is_no_number_is_passed_over(server: Server, tmp_path: Path, length: str) -> None:
+    server.length = length
+    with contextlib.suppress(UserError):  # of the library: a length without end, too
+        assert download(server.url, tmp_path / "set.txt", DIGEST, size=len(CONTENT))
+        assert (tmp_path / "set.txt").read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize("status", [404, 500])

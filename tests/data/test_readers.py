@@ -124,12 +124,30 @@ def test_jsonl_gives_back_what_was_written(docs: list[Document], name: str) -> N
         assert read(name, jsonl_bytes(docs)) == docs
 
 
-@given(st.fixed_dictionaries({}, optional=dict.fromkeys(("probability", "lemma", "origin"), ANYTHING)))
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "probability": ANYTHING.filter(lambda x: not isinstance(x, int | float)) | st.floats(0, 1),
+            "lemma": ANYTHING,
+            "origin": ANYTHING,
+        },
+    )
+)
 def test_what_others_mean_by_the_names_of_notes_is_passed_over(notes: dict[str, Any]) -> None:
     line = json.dumps({"id": "a", "events": [{"verb": "met", "frame": "Meet", **notes}]}).encode()
     [document] = read("a.jsonl", line)
     assert document.events[0].changed(probability=None, lemma=None, origin=None) == Event("met", frame="Meet")
     assert read("a.jsonl", jsonl_bytes([document])) == [document]
+
+
+@pytest.mark.parametrize("number", [1.5, -0.1, 87, 10**400])
+def test_a_number_that_is_no_probability_is_refused(number: float) -> None:
+    line = json.dumps({"id": "a", "events": [{"verb": "met", "frame": "Meet", "probability": number}]})
+    with pytest.raises(
+        DataError, match=r"line 1: found .* under 'probability', expected a number from 0 to 1"
+    ):
+        read("a.jsonl", line.encode())
 
 
 @given(documents(least=1), st.sampled_from(["a.csv", "a.csv.gz", "a.tsv"]), st.sampled_from(",\t;"))

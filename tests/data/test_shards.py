@@ -150,6 +150,17 @@ def test_a_process_killed_in_the_middle_of_a_shard(source: Path, tmp_path: Path)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
+def test_what_a_process_killed_at_its_very_end_left_is_removed(source: Path, tmp_path: Path) -> None:
+    shards = tmp_path / "shards"
+    extract(source, shards, THREE, skip_bad=Skipped())
+    there = {path.name for path in shards.iterdir()}
+    (shards / ".unfinished.done").mkdir()
+    (shards / ".unfinished.done" / "work.json").write_text("{}")
+    with pytest.raises(UserError, match="is already there"):
+        extract(source, shards, THREE, skip_bad=Skipped())
+    assert {path.name for path in shards.iterdir()} == there
+
+
 def test_other_work_is_not_mixed_in(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with pytest.raises(Stopped):

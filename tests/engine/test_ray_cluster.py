@@ -81,6 +81,17 @@ def test_a_cluster_that_is_not_there_is_named() -> None:
         list(map_in_processes([1, 2], abs, EngineOptions(engine="ray", address="127.0.0.1:1")))
 
 
+def test_a_node_that_is_not_up_in_time_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray raises an exception of no other class than Exception."""
+
+    def late(**options: Any) -> None:
+        raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr("ray.init", late)
+    with pytest.raises(UserError, match=r"Ray cluster of this machine: The current node timed out"):
+        list(map_in_processes([1, 2], abs, EngineOptions(engine="ray", jobs=1)))
+
+
 def test_an_address_is_ray_s() -> None:
     with pytest.raises(UserError, match="--address: found 'auto', expected none without --engine ray"):
         ExtractOptions(address="auto")

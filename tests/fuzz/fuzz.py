@@ -29,6 +29,7 @@ from types import FrameType
 from ssdvae.io.errors import UserError
 from tests.fuzz.kinds import Kind, make
 from tests.fuzz.logs import log_kinds
+from tests.fuzz.models import model_kinds
 
 SLOW = 60
 MEMORY = 3 * 2**30
@@ -78,7 +79,8 @@ def fuzz(
 ) -> tuple[dict[str, Counter[str]], list[str]]:
     """Try so many inputs, or for so long, each kind in turn; return counts by kind, and failures."""
     logging.getLogger("ssdvae").setLevel(logging.ERROR)
-    kinds = [kind for kind in (*make(folder), *log_kinds(folder)) if only in kind.name]
+    every = (*make(folder), *log_kinds(folder), *model_kinds(folder))
+    kinds = [kind for kind in every if only in kind.name]
     counts = {kind.name: Counter[str]() for kind in kinds}
     failures: list[str] = []
     begun, done = time.monotonic(), 0

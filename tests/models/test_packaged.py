@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 import ssdvae
 from ssdvae.cli import main
@@ -30,6 +32,56 @@ def test_by_its_name_and_by_none(runs: list[Path], tmp_path: Path, monkeypatch: 
     assert ssdvae.load("wiki-en").frames.names == frames
     assert hub.packaged("../wiki-en") is None
     assert hub.packaged("other") is None
+
+
+def unsealed(folder: Path, **changes: Any) -> None:
+    """Take the seal away, and change some options."""
+    weights = folder / "model.safetensors"
+    save_file(load_file(weights), weights)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **changes}))
+
+
+def test_a_packaged_model_has_a_seal(
+    runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "FOLDER", tmp_path / "pretrained")
+    for folder in (tmp_path / "pretrained" / "wiki-en", tmp_path / "mine"):
+        shutil.copytree(runs[0], folder)
+        unsealed(folder)
+    ssdvae.load(tmp_path / "mine")
+    with pytest.raises(ssdvae.UserError, match=r"wiki-en/model\.safetensors: found no SHA-256"):
+        ssdvae.load("wiki-en")
+
+
+@pytest.mark.parametrize("run", [0, 1])
+@pytest.mark.parametrize("name", ["hidden", "embedding"])
+def test_sizes_that_the_weights_do_not_have_are_refused_before_anything_is_built(
+    runs: list[Path], tmp_path: Path, run: int, name: str
+) -> None:
+    """In a process that cannot have much memory."""
+    folder = tmp_path / "large"
+    shutil.copytree(runs[run], folder)
+    unsealed(folder, **{name: 10**7})
+    script = (
+        "import resource, sys, ssdvae\n"
+        "from ssdvae.models import registry\n"
+        "resource.setrlimit(resource.RLIMIT_DATA, (2**31, 2**31))\n"
+        "try: ssdvae.load(sys.argv[1])\n"
+        "except ssdvae.UserError as error: sys.exit(str(error))"
+    )
+    done = subprocess.run([sys.executable, "-c", script, folder], capture_output=True, text=True, timeout=600)
+    assert re.match(r".*model\.safetensors: found \[.* numbers in .*, expected \[.*0000000", done.stderr)
+
+
+def test_weights_that_do_not_fit_into_the_memory_are_refused(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSDVAE_MAX_MEMORY", "1K")
+    with pytest.raises(
+        ssdvae.UserError, match=r"model\.safetensors: found weights that take .*, expected at most 1 KiB"
+    ):
+        ssdvae.load(runs[0])
 
 
 DOCUMENT = ["arrested police suspect in", "charged he murder with", "sentenced he prison to"]

@@ -137,9 +137,11 @@ def _example_scripts(model: Model) -> Iterator[Document]:
 
 
 def _refuse_other_files(out: Path) -> None:
-    """Refuse a folder that is neither new nor empty nor a packed model."""
-    names = [path.name for path in out.iterdir()] if out.is_dir() else []
-    if others := [name for name in names if name not in packed_files()]:
+    """Refuse a folder that is neither new nor empty nor a packed model, whole or begun."""
+    from ssdvae.io.files import is_left_over
+
+    names, mine = [path.name for path in out.iterdir()] if out.is_dir() else [], packed_files()
+    if others := [name for name in names if name not in mine and not is_left_over(name, mine)]:
         raise UserError(f"{out} has other files than those of a packed model ({others[0]}): choose another")
 
 

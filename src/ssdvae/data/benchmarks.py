@@ -110,6 +110,9 @@ TIMEOUT = 30.0
 
 BLOCK = 2**16
 
+MOST_BYTES = 2**28
+"""Bytes of a file whose size is not known, at most."""
+
 
 class _CutOff(Exception):
     """The connection ended before the file did."""
@@ -159,7 +162,7 @@ def _fetch(url: str, part: Path, path: Path, progress: Progress, size: int | Non
             before = part.stat().st_size if part.exists() else 0
             try:
                 with translate_network_errors(url, path):
-                    _receive(url, part, advance)
+                    _receive(url, part, advance, MOST_BYTES if size is None else size)
                 return
             except _CutOff as error:
                 have = part.stat().st_size if part.exists() else 0
@@ -171,8 +174,8 @@ def _fetch(url: str, part: Path, path: Path, progress: Progress, size: int | Non
                     ) from error
 
 
-def _receive(url: str, part: Path, advance: Advance) -> None:
-    """Append the missing bytes to a partial download."""
+def _receive(url: str, part: Path, advance: Advance, most: int) -> None:
+    """Append the missing bytes to a partial download; a file of more than ``most`` bytes is refused."""
     have = part.stat().st_size if part.exists() else 0
     request = Request(url, headers={"User-Agent": "ssdvae", **({"Range": f"bytes={have}-"} if have else {})})
     try:
@@ -186,12 +189,16 @@ def _receive(url: str, part: Path, advance: Advance) -> None:
     with response:
         if have and response.status != http.HTTPStatus.PARTIAL_CONTENT:
             have = 0  # this server always sends the whole
-        expected = response.headers.get("Content-Length")
+        length = response.headers.get("Content-Length", "")
+        expected = int(length) if length.isdecimal() and len(length) < 20 else 0
         advance(have)
         came = 0
         with open(part, "ab" if have else "wb") as file:
             try:
                 while block := response.read(BLOCK):
+                    if have + came + len(block) > most:
+                        part.unlink()
+                        raise UserError(f"{url}: found more than {most:,} bytes, expected at most as many")
                     file.write(block)
                     came += len(block)
                     advance(len(block))
@@ -200,8 +207,8 @@ def _receive(url: str, part: Path, advance: Advance) -> None:
             finally:
                 file.flush()
                 os.fsync(file.fileno())
-        if expected is not None and came < int(expected):
-            raise _CutOff(f"{came:,} of {int(expected):,} bytes")
+        if came < expected:
+            raise _CutOff(f"{came:,} of {expected:,} bytes")
 
 
 @contextmanager

@@ -166,7 +166,7 @@ def event_from_record(record: object, slots: Slots = SLOTS) -> Event:
     """Return the event of a mapping with a key for each slot and ``frame``; unknown keys are ignored.
 
     So are a probability, a lemma and an origin of another type: other programs may mean something else by
-    these names, and no model reads them.
+    these names, and no model reads them. A number that is no probability is refused.
     """
     if not isinstance(record, dict | Mapping):  # dict first, which is faster to check
         raise Malformed(shorten(record), f"an event such as {example(slots)}")
@@ -212,8 +212,11 @@ def one_word(value: object) -> str | None:
 
 
 def _probability(value: object) -> float | None:
-    number = isinstance(value, float | int) and not isinstance(value, bool)
-    return float(value) if number and 0 <= value <= 1 else None  # type: ignore[arg-type, operator]  # a number
+    if not isinstance(value, float | int) or isinstance(value, bool):
+        return None
+    if not 0 <= value <= 1:
+        raise Malformed(f"{shorten(value)} under 'probability'", "a number from 0 to 1")
+    return float(value)
 
 
 def _origin(record: object) -> Origin | None:

@@ -22,7 +22,7 @@ from ssdvae.data.options import SPLITS, EngineOptions, PrepareOptions, Split
 from ssdvae.data.source import Source, SplitDocument, Work, convert_tables
 from ssdvae.data.vocabulary import LEMMAS, Inventory, Vocabulary, majority_lemmas, save_lemmas
 from ssdvae.io.errors import UserError
-from ssdvae.io.files import new_folder, sha256, translate_os_errors
+from ssdvae.io.files import new_folder, remove_left_overs, sha256, translate_os_errors
 from ssdvae.io.progress import SILENT, Progress, track
 
 ROWS = 2**17
@@ -114,6 +114,7 @@ def prepare(
     if not isinstance(sources, Path):
         _check_splits(sources)
     if out.exists():
+        remove_left_overs(out)
         raise UserError(f"{out} is already there; remove it, or choose another --out")
     source = Source(sources, options, format, skip_bad)
 

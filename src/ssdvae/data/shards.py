@@ -83,7 +83,8 @@ def unfinished(folder: Path, header: Mapping[str, Any]) -> Iterator[None]:
 
     ``header`` describes the work: only the same work is resumed.
     """
-    notes = folder / UNFINISHED
+    notes, done = folder / UNFINISHED, folder / f"{UNFINISHED}.done"
+    shutil.rmtree(done, ignore_errors=True)  # left by a process that was killed at its very end
     with contextlib.ExitStack() as stack:
         with translate_os_errors(folder, "write"):
             if folder.exists() and not notes.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -99,7 +100,6 @@ def unfinished(folder: Path, header: Mapping[str, Any]) -> Iterator[None]:
                 stack.callback(_remove, folder)  # nothing was done: leave nothing behind
             raise
     with translate_os_errors(folder, "write"):
-        done = folder / f"{UNFINISHED}.done"
         notes.rename(done)
         shutil.rmtree(done)
 

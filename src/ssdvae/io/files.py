@@ -13,10 +13,11 @@ import lzma
 import os
 import re
 import shutil
+import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -117,6 +118,20 @@ def _scratch_folder(folder: Path, busy: str) -> Iterator[Path]:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_left_over(name: str, written: Iterable[str]) -> bool:
+    """Tell whether a killed process left this file while it wrote one of the files ``written``."""
+    names = "|".join(re.escape(each[:50]) for each in written)
+    return re.fullmatch(rf"\.({names})\.\d+\.(tmp|lock)", name) is not None
+
+
+def remove_left_overs(folder: Path) -> None:
+    """Remove what a process left that was killed while, or just after, it made a folder."""
+    scratch = folder.with_name(f".{folder.name}.tmp")
+    if scratch.with_suffix(".lock").exists():
+        with contextlib.suppress(Busy, OSError), _scratch_folder(scratch, "another process is writing"):
+            pass
 
 
 @contextlib.contextmanager
@@ -312,6 +327,8 @@ def _sync_folder(folder: Path) -> None:
 
 
 def sha256(path: AnyPath) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal; what has no end, such as a device, is refused."""
     with translate_os_errors(path, "read"), open(path, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise DataError(path, None, "a device or a pipe", "a file on disk, which can be read twice")
         return hashlib.file_digest(file, "sha256").hexdigest()

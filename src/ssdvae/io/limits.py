@@ -120,6 +120,15 @@ def read_whole(
     return b"".join(parts)
 
 
+def memory_limit() -> int:
+    """Return the bytes that a model may take: SSDVAE_MAX_MEMORY, or the memory of this machine."""
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not a Unix: nothing is known, so nothing is refused
+        physical = 2**62
+    return Limit("SSDVAE_MAX_MEMORY", physical).bytes
+
+
 @cache
 def keep_freed_memory() -> None:
     """Let glibc give freed memory to the next tensor, instead of back to the system.

@@ -26,7 +26,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 from torch import Tensor, nn
 
 from ssdvae.io.errors import DataError, Malformed, UserError
-from ssdvae.io.files import atomic_write, check_exists, real_path, translate_os_errors
+from ssdvae.io.files import atomic_write, check_exists, is_left_over, real_path, translate_os_errors
 from ssdvae.io.limits import read_whole
 from ssdvae.io.locks import lock_path
 from ssdvae.io.records import Count, Record, from_json, parse, read_yaml, to_json
@@ -133,9 +133,7 @@ class Run:
         """Tell whether a process made this file that was killed before its run began."""
         if path == self.checkpoint_path.parent:
             return path.is_dir() and not any(path.iterdir())
-        return path.name == LOCK or (
-            path.name.startswith(".config.yaml.") and path.suffix in (".tmp", ".lock")
-        )
+        return path.name == LOCK or is_left_over(path.name, [self.config_path.name])
 
     def _remove_if_empty(self) -> None:
         with contextlib.suppress(OSError):

@@ -6,6 +6,8 @@ The metadata of a file has a SHA-256 over all that is in it. Without it, a flipp
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from torch import Tensor, nn
 
 from ssdvae.io.errors import DataError, UserError, shorten_text
 from ssdvae.io.files import atomic_write
+from ssdvae.io.limits import format_bytes, memory_limit
 
 SEAL = "sha256"
 """The key of the SHA-256 in the metadata. A file from another program may have none."""
@@ -46,6 +49,41 @@ def save_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
     sealed = {**metadata, SEAL: _fingerprint(plain, metadata)}
     with atomic_write(path) as temporary:
         save_file(plain, temporary, metadata=sealed)
+        _sort_metadata(temporary)
+
+
+def _sort_metadata(path: Path) -> None:
+    """Sort the metadata of a file, which safetensors writes in no order: the same weights, the same bytes."""
+    with open(path, "rb+") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+        text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+        assert len(text) <= size
+        file.seek(8)
+        file.write(text.ljust(size))
+
+
+def check_shapes(path: Path, model: nn.Module, expected: str) -> None:
+    """Refuse a file whose tensors are not those of a model, or do not fit into the memory.
+
+    Only its header is read, and the model may be on the device "meta", which has shapes and no numbers.
+    """
+    mine = {name: list(value.shape) for name, value in model.state_dict().items()}
+    try:
+        with safe_open(path, framework="pt") as file:
+            there = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, RuntimeError, ValueError, TypeError) as error:
+        raise _unreadable(path, error, expected) from error
+    if other := sorted(name for name in mine.keys() | there.keys() if mine.get(name) != there.get(name)):
+        name = other[0]
+        found = f"{there[name]} numbers in {name}" if name in there else f"no {name}"
+        raise DataError(path, None, found, f"{mine[name]}" if name in mine else expected)
+    need, limit = 4 * sum(map(math.prod, there.values())), memory_limit()
+    if need > limit:
+        found = f"weights that take {format_bytes(need)} of memory"
+        hint = "SSDVAE_MAX_MEMORY=64G, for example, allows more"
+        raise DataError(path, None, found, f"at most {format_bytes(limit)}", hint)
 
 
 def load_weights(path: Path, expected: str) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import torch
 from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
 
 from ssdvae.data.columns import Columns
@@ -20,7 +21,15 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.io.errors import DataError, Malformed, UserError
 from ssdvae.io.files import atomic_write, sha256, translate_os_errors
 from ssdvae.io.records import parse, read_json
-from ssdvae.io.weights import assign_weights, check_finite, load_weights, save_weights
+from ssdvae.io.weights import (
+    SEAL,
+    assign_weights,
+    check_finite,
+    check_shapes,
+    load_metadata,
+    load_weights,
+    save_weights,
+)
 from ssdvae.models.card import NO_EXTRAS, CardExtras, model_card
 from ssdvae.models.options import ModelOptions
 from ssdvae.models.quantiles import TYPICAL, SurprisalQuantiles
@@ -30,6 +39,8 @@ if TYPE_CHECKING:
     from ssdvae.models.base import Model
 
 FILES = ("config.json", "model.safetensors", "vocab.json", "frames.json")
+
+EXPECTED = "the weights of this model"
 
 FOLDER = Path(__file__).parents[1] / "pretrained"
 """The folder of the models that come with the package."""
@@ -170,7 +181,9 @@ def read_model(folder: Path) -> Model:
                 f"go on with a run: ssdvae train --resume {folder}"
             )
     weights = folder / "model.safetensors"
-    tensors, digests = load_weights(weights, "the weights of this model")
+    digests = load_metadata(weights, EXPECTED)
+    if SEAL not in digests and folder.parent == FOLDER:
+        raise DataError(weights, None, "no SHA-256 of the weights", "that of a packaged model")
     for name, digest in digests.items():
         if name in FILES and digest != sha256(folder / name):
             found, expected = "another file than the weights were saved with (SHA-256)", f"their {name}"
@@ -187,8 +200,16 @@ def read_model(folder: Path) -> Model:
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     vocabulary, frames = Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json")
-    model = model_class(settings.model)(settings, vocabulary, frames, slots)
+    create = model_class(settings.model)
+    try:
+        with torch.device("meta"):
+            shapes = create(settings, vocabulary, frames, slots)
+    except (RuntimeError, OverflowError, TypeError) as error:  # more numbers than a tensor can have
+        raise DataError(path, None, "sizes that no tensor can have", "those of the weights") from error
+    check_shapes(weights, shapes, EXPECTED)
+    tensors, _ = load_weights(weights, EXPECTED)
+    model = create(settings, vocabulary, frames, slots)
     model.context_window, model.columns = reading, columns
     model.quantiles = SurprisalQuantiles.read(folder)
-    assign_weights(model, tensors, weights, "the weights of this model")
+    assign_weights(model, tensors, weights, EXPECTED)
     return model.eval()

@@ -21,6 +21,10 @@ STEPS = 200
 """Quantiles are kept at 0, 1/STEPS, … 1."""
 
 
+ROUNDING = 1e-3
+"""Nats that are this close are equal: sums in single precision depend on the batch."""
+
+
 def _check_order(values: list[float]) -> list[float]:
     if len(values) < 2 or values != sorted(values):
         raise Malformed("quantiles that are too few, or not in order", "two or more, from low to high")
@@ -80,6 +84,12 @@ class SurprisalQuantiles(Record):
 
 
 def percentile(values: NDArray[np.float64], quantiles: list[float]) -> NDArray[np.float64]:
-    """Return the percentile of each value, by linear interpolation between quantiles."""
-    found: NDArray[np.float64] = np.interp(values, quantiles, np.linspace(0, 100, len(quantiles)))
+    """Return the percentile of each value, by linear interpolation between quantiles.
+
+    Values that differ by less than ``ROUNDING`` are equal, and of equal ones the middle counts (mid-rank):
+    an event has the same percentile whatever else is in its batch.
+    """
+    steps = np.linspace(0, 100, len(quantiles))
+    below, above = (np.interp(values + move, quantiles, steps) for move in (-ROUNDING, ROUNDING))
+    found: NDArray[np.float64] = (below + above) / 2
     return found

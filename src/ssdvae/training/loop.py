@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from ssdvae.data.frame_counts import unnamed_classes
 from ssdvae.data.vectors import Vectors
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.io.errors import UserError
-from ssdvae.io.limits import Limit, format_bytes, keep_freed_memory
+from ssdvae.io.limits import format_bytes, keep_freed_memory, memory_limit
 from ssdvae.models.base import LanguageModel, Model, fastest_device
 from ssdvae.models.precision import choose_precision
 from ssdvae.models.registry import model_class
@@ -222,7 +221,7 @@ def refuse_if_too_large(
     """Refuse a model whose training takes more memory than the machine has, before it is built."""
     parameters = parameters_at_least(options, words, frames)
     need = FLOAT_BYTES * (PARAMETER_COPIES * parameters + step_at_least(options, documents, events, slots))
-    limit = Limit("SSDVAE_MAX_MEMORY", _physical_memory()).bytes
+    limit = memory_limit()
     if need > limit:
         raise UserError(
             f"a model of about {parameters:,} parameters takes {format_bytes(need)} of memory or more to "
@@ -230,11 +229,3 @@ def refuse_if_too_large(
             "choose a smaller --hidden, --embedding, --layers, --batch or other size; "
             "SSDVAE_MAX_MEMORY=64G, for example, allows more"
         )
-
-
-def _physical_memory() -> int:
-    """Return the memory of this machine, in bytes."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not a Unix: nothing is known, so nothing is refused
-        return 2**62
