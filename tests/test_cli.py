@@ -238,8 +238,8 @@ def test_odd_files_and_huge_numbers_are_a_message(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "cp1252"])
-@pytest.mark.parametrize("words", ["--help", "train --help", "infer --json --run RUN", "next --run RUN"])
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("words", ["train --help", "infer --json --run RUN"])
 def test_any_encoding_of_the_terminal_will_do(encoding: str, words: str, folder: Path) -> None:
     """Characters that it does not have are escaped, in a way that JSON knows."""
     run = str(folder / "ssdvae-exact")
