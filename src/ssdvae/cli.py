@@ -18,7 +18,7 @@ from ssdvae import __version__
 from ssdvae.commands import GROUPS, Command
 from ssdvae.commands.console import messages, say
 from ssdvae.io.errors import UserError
-from ssdvae.io.progress import COMPUTING, console
+from ssdvae.io.progress import ABANDONED, console
 from ssdvae.io.records import to_json
 from ssdvae.options import read_config
 
@@ -98,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     code = run_safely(argv)
     torch = sys.modules.get("torch")
     shared = torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized()
-    if shared or any(thread.name == COMPUTING for thread in threading.enumerate()):
+    if shared or any(thread.name == ABANDONED for thread in threading.enumerate()):
         # Gloo's destructors now and then abort a process that has done its work, and torchrun takes that for
         # a failure; so do torch's while another thread computes. All files are written by now, so the process
         # ends without them.

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from ssdvae.app.explorer import Explorer
 from ssdvae.app.options import ExploreOptions
 from ssdvae.app.server import bind, explored, make_server
 from ssdvae.commands.coerce import model_with_quantiles
@@ -64,7 +65,8 @@ def serving(folders: list[Path], documents: Path | None = None, **settings: Any)
         models = explored(
             [(folder, model_with_quantiles(folder, False)) for folder in folders], documents, chosen
         )
-        server = make_server(models, chosen, port)
+        explorer = Explorer(models, chosen)
+        server = make_server(explorer, port)
         listening.listen(128)
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
@@ -75,6 +77,7 @@ def serving(folders: list[Path], documents: Path | None = None, **settings: Any)
         finally:
             server.should_exit = True
             thread.join()
+            explorer.close()
 
 
 @pytest.fixture(scope="module")

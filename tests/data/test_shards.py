@@ -152,12 +152,12 @@ def test_a_process_killed_in_the_middle_of_a_shard(source: Path, tmp_path: Path)
 
 def test_what_a_process_killed_at_its_very_end_left_is_removed(source: Path, tmp_path: Path) -> None:
     shards = tmp_path / "shards"
-    extract(source, shards, THREE, skip_bad=Skipped())
+    extract([source], shards, THREE)
     there = {path.name for path in shards.iterdir()}
     (shards / ".unfinished.done").mkdir()
     (shards / ".unfinished.done" / "work.json").write_text("{}")
     with pytest.raises(UserError, match="is already there"):
-        extract(source, shards, THREE, skip_bad=Skipped())
+        extract([source], shards, THREE)
     assert {path.name for path in shards.iterdir()} == there
 
 

@@ -158,8 +158,8 @@ def test_percentiles_depend_neither_on_the_batch_nor_on_the_order(name: str) -> 
             values = [event.percentile for event in scored.events] + [scored.percentile]
             found.setdefault(key, []).append(tuple(value or 0.0 for value in values))
     assert max(map(len, found.values())) > 50
-    for values in found.values():
-        assert np.ptp(np.array(values), axis=0).max() < 0.2
+    for percentiles in found.values():
+        assert np.ptp(np.array(percentiles), axis=0).max() < 0.2
 
 
 def test_equal_values_have_the_middle_of_their_ranks() -> None:

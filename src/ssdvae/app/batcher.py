@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from ssdvae.io.errors import UserError
-from ssdvae.io.progress import COMPUTING, INTERRUPT, checkpoint
+from ssdvae.io.progress import ABANDONED, INTERRUPT, checkpoint
 
 HOST: ContextVar[str] = ContextVar("host", default="")
 """The host that the present request comes from."""
@@ -58,7 +58,8 @@ class Batcher:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._closed = False
         # A daemon: the process can end while a model computes.
-        threading.Thread(target=self._serve, name=COMPUTING, daemon=True).start()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
 
     async def ask(self, key: Hashable, items: Sequence[Any], work: Sequence[int]) -> list[Any]:
         """Return the answers to the items; if this is cancelled, they are not computed to the end."""
@@ -74,7 +75,7 @@ class Batcher:
 
     def close(self) -> None:
         """Stop; what is being computed is left to itself."""
-        self._closed = True
+        self._closed, self._thread.name = True, ABANDONED
         self._jobs.put(None)
         for request in self._waiting:
             request.future.cancel()

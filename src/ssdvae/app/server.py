@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import webbrowser
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -80,18 +79,12 @@ def create_app(explorer: Explorer, port: int) -> ASGIApp:
     """Return the application, behind its guard."""
     options = explorer.options
 
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
-        explorer.close()
-
     app = FastAPI(
         title="ssdvae explore",
         version=__version__,
         description="What models of event sequences say of events.",
         docs_url=None,
         redoc_url=None,
-        lifespan=lifespan,
     )
 
     @app.exception_handler(UserError)
@@ -156,12 +149,12 @@ def bind(options: ExploreOptions) -> socket.socket:
     return listening
 
 
-def make_server(models: Sequence[ExploredModel], options: ExploreOptions, port: int) -> uvicorn.Server:
-    """Return a server of these models, to be run on a socket with this port."""
-    app = create_app(Explorer(models, options), port)
+def make_server(explorer: Explorer, port: int) -> uvicorn.Server:
+    """Return a server, to be run on a socket with this port."""
     config = uvicorn.Config(
-        app,
-        http=Connection.limited(options),
+        create_app(explorer, port),
+        http=Connection.limited(explorer.options),
+        lifespan="off",
         ws="none",
         loop="asyncio",
         h11_max_incomplete_event_size=HEADER_BYTES,
@@ -180,9 +173,13 @@ def serve(models: Sequence[ExploredModel], options: ExploreOptions) -> None:
         host = f"[{options.host}]" if ":" in options.host else options.host
         token = f"?token={quote(options.token)}" if options.token else ""
         link = f"http://{host}:{port}/{token}"
-        server = make_server(models, options, port)
+        explorer = Explorer(models, options)
+        server = make_server(explorer, port)
         listening.listen(options.connections)
         log.info(f"exploring {', '.join(m.name for m in models)} at {link}  (Ctrl-C to stop)")
         if options.open:
             webbrowser.open(link)  # the socket listens: the browser waits until the server answers
-        server.run(sockets=[listening])
+        try:
+            server.run(sockets=[listening])
+        finally:
+            explorer.close()

@@ -198,7 +198,7 @@ def _receive(url: str, part: Path, advance: Advance, most: int) -> None:
                 while block := response.read(BLOCK):
                     if have + came + len(block) > most:
                         part.unlink()
-                        raise UserError(f"{url}: found more than {most:,} bytes, expected at most as many")
+                        raise UserError(f"{url}: found more than {most:,} bytes, expected {most:,} at most")
                     file.write(block)
                     came += len(block)
                     advance(len(block))

@@ -67,8 +67,8 @@ class Silent:
 SILENT = Silent()
 
 
-COMPUTING = "ssdvae model"
-"""The name of threads that ask a model, and need not end with the process."""
+ABANDONED = "ssdvae, abandoned"
+"""The name of threads whose work nobody wants any more; the process ends without them."""
 
 INTERRUPT: ContextVar[Callable[[], None]] = ContextVar("interrupt", default=lambda: None)
 """A function that raises if the work of this thread is to be given up."""
