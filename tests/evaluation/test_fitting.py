@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ssdvae.data.documents import Documents
 from ssdvae.evaluation import fitting
-from ssdvae.evaluation.fitting import POWERS, SHARPNESS, fit_reader, fitting_half, measuring_half
+from ssdvae.evaluation.fitting import POWERS, SHARPNESS, fit_reader, fitting_half, without_fitted_labels
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.models.exact import POWER, ExactModel
@@ -179,7 +179,7 @@ def test_no_event_is_both_fitted_to_and_measured(fitted: int, monkeypatch: pytes
     monkeypatch.setattr(fitting, "FITTED", fitted)
     model, documents = toy_exact(), toy_documents([3, 1, 4, 2, 2, 5, 1], labelled=0.8)
     for cut in (documents, documents.first(2)):
-        fit, measured = fitting_half(cut), measuring_half(cut, model, "valid")
+        fit, measured = fitting_half(cut), without_fitted_labels(cut, model, "valid")
         assert fit.ids.to_pylist() == ["d0", "d2", "d4", "d6"][:fitted]
         assert measured.ids == cut.ids
         assert np.array_equal(measured.tokens, cut.tokens)
@@ -193,7 +193,7 @@ def test_no_event_is_both_fitted_to_and_measured(fitted: int, monkeypatch: pytes
 
 def test_all_is_measured_where_nothing_was_fitted() -> None:
     model, documents = toy_exact(), toy_documents([3, 1, 4])
-    assert measuring_half(documents, model, "test") is documents
-    assert measuring_half(documents, toy_ssdvae(), "valid") is documents
+    assert without_fitted_labels(documents, model, "test") is documents
+    assert without_fitted_labels(documents, toy_ssdvae(), "valid") is documents
     one = documents.take(np.arange(1))
-    assert measuring_half(one, model, "valid") is one
+    assert without_fitted_labels(one, model, "valid") is one

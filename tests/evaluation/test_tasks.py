@@ -54,6 +54,8 @@ TOY = Task(
     "How many documents have as many events as the longest.",
     (Figure("toy_whole", "whole documents", "higher", share=True, headline="share of whole documents"),),
     whole_documents,
+    default=True,
+    reproduced=True,
 )
 
 

@@ -280,7 +280,7 @@ def score(
     of: ExploredModel, documents: Sequence[Document], options: SurprisalOptions
 ) -> Iterable[ScoredDocument]:
     """Return documents with the surprisal of each event."""
-    return score_documents(of.model, documents, options.batch, options.frames)
+    return score_documents(of.model, documents, **options.values())
 
 
 Given = tuple[tuple[str, str], ...]

@@ -138,11 +138,11 @@ TASK = Task(
         Figure("attention_own_event", "on the event", share=True),
     ),
     run=run,
+    reproduced=True,
     needs=(FRAMES, ATTENTION),
     settings=(
         "events",
         "eval_batch",
     ),
-    default=False,
     observer=AttentionSums,
 )

@@ -369,11 +369,11 @@ MCNC = Task(
     "(Li et al. 2018), 56.0 % (Ding et al. 2019).",
     figures=_figures("mcnc", "narrative-cloze accuracy"),
     run=run_mcnc,
+    default=True,
     needs=(LIKELIHOOD,),
     settings=("events", "cloze_seeds", "eval_batch", "eval_seed"),
     data=lambda corpus, settings: file_data("mcnc", settings.mcnc, corpus, settings),
     has_details=True,
-    reproduced=False,
 )
 
 MASKED = Task(
@@ -386,10 +386,8 @@ MASKED = Task(
     run=run_masked,
     needs=(LIKELIHOOD,),
     settings=("cloze_seeds", "eval_batch", "eval_seed"),
-    default=False,
     data=partial(item_data, "masked"),
     has_details=True,
-    reproduced=False,
 )
 
 ORDER = Task(
@@ -401,8 +399,6 @@ ORDER = Task(
     run=run_order,
     needs=(LIKELIHOOD,),
     settings=("eval_batch", "eval_seed"),
-    default=False,
     data=partial(item_data, "order"),
     has_details=True,
-    reproduced=False,
 )

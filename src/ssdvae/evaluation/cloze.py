@@ -160,6 +160,8 @@ TASK = Task(
         Figure("cloze_pmi", "by PMI", "higher", share=True, headline="cloze, by PMI", floor=CHANCE),
     ),
     run=run,
+    default=True,
+    reproduced=True,
     check=check,
     needs=(WORDS,),
     settings=("cloze_seeds", "cloze_frames", "eval_batch", "eval_seed"),

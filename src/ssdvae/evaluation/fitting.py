@@ -29,7 +29,7 @@ def fitting_half(documents: Documents) -> Documents:
     return documents.take(np.arange(0, min(len(documents), 2 * FITTED), 2))
 
 
-def measuring_half(documents: Documents, model: Model, split: str) -> Documents:
+def without_fitted_labels(documents: Documents, model: Model, split: str) -> Documents:
     """Return all documents, without the labels that the model was fitted to."""
     if split != "valid" or not isinstance(model, ExactModel) or len(documents) < 2:
         return documents

@@ -143,6 +143,8 @@ TASK = Task(
         Figure("frame_accuracy_exact", "by the exact posterior alone", "higher", share=True, compared=False),
     ),
     run=run,
+    default=True,
+    reproduced=True,
     needs=(FRAMES,),
     settings=(
         "events",

@@ -19,7 +19,7 @@ from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.documents import ContextWindow, describe_cut
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.evaluation.diagnostics import majority_frames_of_run, warnings_for
-from ssdvae.evaluation.fitting import measuring_half
+from ssdvae.evaluation.fitting import without_fitted_labels
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.evaluation.task import TASKS, Task, find_tasks
@@ -59,7 +59,9 @@ class Evaluation:
         whole = self.corpus.split(self.settings.split)
         if (lost := describe_cut(whole, self.settings.events or None)) is not None:
             log.info(f"measures {lost}; --events 0 measures all")
-        return measuring_half(whole.first(self.settings.events or None), self.model, self.settings.split)
+        return without_fitted_labels(
+            whole.first(self.settings.events or None), self.model, self.settings.split
+        )
 
     @cached_property
     def split_pass(self) -> SplitPass:

@@ -196,6 +196,4 @@ TASK = Task(
     run=run,
     needs=(WORDS,),
     settings=("events", "bound_samples", "eval_batch", "eval_seed"),
-    default=False,
-    reproduced=False,
 )

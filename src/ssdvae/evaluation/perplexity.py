@@ -235,6 +235,8 @@ TASK = Task(
     ),
     # It needs no words: of a model without them, it measures the use of the latent variables.
     run=run,
+    default=True,
+    reproduced=True,
     settings=("events", "bound_samples", "precision", "eval_batch", "eval_seed"),
     scores_words=True,
 )

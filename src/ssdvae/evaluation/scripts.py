@@ -174,6 +174,4 @@ TASK = Task(
     run=run,
     needs=(WORDS, FRAMES),
     settings=("events", "scripts", "script_reader", "eval_batch", "eval_seed"),
-    default=False,
-    reproduced=False,
 )

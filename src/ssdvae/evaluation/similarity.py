@@ -143,8 +143,8 @@ TASK = Task(
         Figure(f"{NAME}_lead", "lead over word vectors", "higher", share=True),
     ),
     run=run,
+    default=True,
     settings=("eval_batch", "eval_seed"),
     data=lambda corpus, settings: file_data(NAME, settings.similarity, corpus, settings),
     has_details=True,
-    reproduced=False,
 )

@@ -1,8 +1,9 @@
 """The interface of evaluation tasks, and the table of them.
 
-A task is a ``Task`` in a module beside this one and a line in ``TASKS``: its figures, what it needs of a
-model, the data that it is measured on, and a function that measures. ``evaluate``, ``scores``, the report and
-``reproduce`` read the table; modules are imported on first use, since most import torch.
+A task is a ``Task`` in a module beside this one, a line in ``TASKS``, and its name in the help of
+``--tasks`` (``options.py``): its figures, what it needs of a model, the data that it is measured on, and a
+function that measures. ``evaluate``, ``scores``, the report and ``reproduce`` read the table; modules are
+imported on first use, since most import torch.
 """
 
 from __future__ import annotations
@@ -146,8 +147,9 @@ def _nothing_to_refuse(config: ModelOptions, settings: EvaluateOptions) -> None:
 class Task:
     """An evaluation task.
 
-    ``data`` returns what it is measured on, None if the corpus has nothing for it. ``check`` refuses options
-    that do not fit the model. ``run`` measures and returns None if there was nothing to measure.
+    ``run(evaluation, data)`` measures: on ``evaluation.documents``, the split, or on the file ``data.path``
+    if ``data`` names one. It returns None if there is nothing to measure. ``data`` returns None if the corpus
+    has nothing for the task. ``check`` refuses options that do not fit the model.
 
     Tasks share one pass over the split, ``Evaluation.split_pass``. ``observer`` makes what receives the
     batches of that pass, and ``scores_words`` asks it to score the words too.
@@ -159,15 +161,15 @@ class Task:
     figures: tuple[Figure, ...]  # those that tables show
     run: Callable[[Evaluation, Data], Result | None]
     needs: tuple[Need, ...] = ()
-    settings: tuple[str, ...] = field(default=(), kw_only=True)  # options that change the figures
-    default: bool = field(default=True, kw_only=True)  # measured if no task is named
+    settings: tuple[str, ...] = field(default=(), kw_only=True)  # options that change its figures
+    default: bool = field(default=False, kw_only=True)  # measured if no task is named
     data: Callable[[Corpus, EvaluateOptions], Data | None] = field(default=split_data, kw_only=True)
     check: Callable[[ModelOptions, EvaluateOptions], None] = field(default=_nothing_to_refuse, kw_only=True)
     observer: Callable[[Model], Observer] | None = field(default=None, kw_only=True)
     scores_words: bool = field(default=False, kw_only=True)
     has_details: bool = field(default=False, kw_only=True)  # results have one record per item
     takes_cloze_files: bool = field(default=False, kw_only=True)  # measured on --cloze files, too
-    reproduced: bool = field(default=True, kw_only=True)  # `reproduce` has a table for it
+    reproduced: bool = field(default=False, kw_only=True)  # `reproduce` has a table for it, and names it
     single_events: bool = field(default=False, kw_only=True)  # the paper measures it on single events
 
     def missing(self, model: Model) -> list[str]:

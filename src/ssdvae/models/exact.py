@@ -39,9 +39,7 @@ from ssdvae.models.base import FrameModel, LanguageModel, Loss, State
 from ssdvae.models.decoders import ExactDecoder, ExactState
 from ssdvae.models.latents import FramePosterior, LatentQuery, Latents
 from ssdvae.models.layers import to_padded
-from ssdvae.models.losses import (
-    Drawn,
-)
+from ssdvae.models.losses import Drawn
 from ssdvae.models.mixture import EventScores
 from ssdvae.models.options import ExactOptions
 from ssdvae.models.reader import HIDDEN, FrameReader, HeadFrameCounts
@@ -129,22 +127,22 @@ class ExactModel(LanguageModel, FrameModel):
         self.counts.initialize_from_data(heads, observed, self.vocabulary.unknown, lexicon, lemmas)
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
-        """Return −log p(words, observed frames), plus the losses of the readers, which train them alone.
+        """Return −log p(words, observed frames), plus the losses of the readers, which train only readers.
 
-        The first is ``frame_nll`` − ``reconstruction``, taken at once: the frames that an observed event does
-        not have then get no gradient at all, and none is computed.
+        The first is ``frame_nll`` − ``reconstruction``. It is computed as one term, so that the arguments of
+        an observed event are scored by its own frame alone.
         """
         scored = self._score(batch, self._no_frames(batch), drawn=self.draw_words(noise))
         log_p = to_padded(scored.marginal(), batch.mask).sum(1)
-        posterior = scored.posterior()
-        frame_nll = to_padded(_nll(posterior, batch), batch.mask).sum(1)
+        log_r = scored.posterior()
+        frame_nll = to_padded(_nll(log_r, batch), batch.mask).sum(1)
         loss = -to_padded(scored.joint_or_marginal(batch.observed[batch.mask]), batch.mask).sum(1)
         terms = {"reconstruction": log_p, "frame_nll": frame_nll}
         shown, order = self._labels_shown(batch, noise), self._order_read(batch, noise)
         for kappa, reader in enumerate((self.frame_reader, self.rival)):
             if reader is not None:
                 log_q = self._read(reader, batch, shown, order)
-                each = _reader_loss(log_q, posterior.detach(), batch, kappa)
+                each = _reader_loss(log_q, log_r.detach(), batch, kappa)
                 terms[f"reader_{kappa}"] = to_padded(each, batch.mask).sum(1)
                 loss = loss + terms[f"reader_{kappa}"]
         return Loss(loss, terms)

@@ -60,8 +60,7 @@ class ModelOptions(Options):
 
     @classmethod
     def refuse_unknown(cls, name: str, known: tuple[str, ...]) -> None:
-        """Refuse an option that is not among the ``known`` ones of this model, and name the models "
-        "that have it."""
+        """Refuse an option that is not among the ``known`` ones of this model; name models that have it."""
         if name not in known:
             owners = models_with(name)
             hint = f" ({', '.join(owners)} {'has' if len(owners) == 1 else 'have'} it)" if owners else ""

@@ -4,7 +4,7 @@ are the paper's algorithms, their lines, and its equations.
 
     p(w, f) = Π_t p(w_t | f, w_<t) · Π_m p(f_m | f_{m−1}),    p(f_m | f_{m−1}) = 1/F        eq. 3, section 3.4
     q(f | w; I) = Π_m q(f_m | f_{m−1}, I_m, w)                                              eq. 6
-    loss = −L_w − α_q L_q + α_c L_c                                                         eq. 7, negated
+    loss = −L_w + n (α_c L_c − α_q L_q)                                                     eq. 7, negated
 
 Where it departs from the paper, and why:
 
@@ -12,8 +12,8 @@ Where it departs from the paper, and why:
   frames, which the text says it rewards.
 - L_c is taken of γ′, before Alg. 1, l. 5: after it, the observation would predict itself.
 - L_q is summed over latent events: the entropy of an observed one is not to be raised.
-- α_q and α_c are multiplied by the number of words (``normalize: word``), since they were tuned in code whose
-  L_w is a mean per word. ``normalize: document`` takes them as printed.
+- α_q and α_c are multiplied by the number of words n (``normalize: word``), since they were tuned in code
+  whose L_w is a mean per word. ``normalize: document`` takes them as printed, n = 1.
 - Attention scores are divided by √d, so that they do not saturate with wide states.
 - W_out and Ŵ_out have biases.
 
@@ -258,7 +258,7 @@ class SSDVAE(LanguageModel, Attentive):
         return found if self.document is None else {"document-vector": self.document, **found}
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
-        """Return −L_w − α_q L_q + α_c L_c (eq. 7), each term the mean over S chains (eq. 5)."""
+        """Return −L_w + n (α_c L_c − α_q L_q) (eq. 7), each term the mean over S chains (eq. 5)."""
         encoded = self._encode(batch)
         request = LatentQuery.whole(batch, gumbel_softmax(self.config.temperature), noise)
         is_latent = batch.mask & (batch.observed < 0)

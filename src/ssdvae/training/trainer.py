@@ -15,7 +15,7 @@ from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.documents import ContextWindow, describe_cut
 from ssdvae.data.vectors import Vectors
 from ssdvae.evaluation.diagnostics import warnings_for
-from ssdvae.evaluation.fitting import fit_reader, fitting_half, measuring_half
+from ssdvae.evaluation.fitting import fit_reader, fitting_half, without_fitted_labels
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.evaluation.task import mark_of
@@ -74,7 +74,7 @@ class Trainer:
         self.model.context_window = reading.model_copy(update={"longest": longest})
         self.model.columns = corpus.columns
         self.fitting = fitting_half(valid)
-        self.valid: Documents = measuring_half(valid, self.model, "valid")
+        self.valid: Documents = without_fitted_labels(valid, self.model, "valid")
         self._log_context(whole, reading)
         self.supervision = Supervision(corpus, self.documents, options, self.model, self.say)
         self.optimizer = new_optimizer(self.model, options)
