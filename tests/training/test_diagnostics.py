@@ -11,7 +11,7 @@ import ssdvae
 from ssdvae.data.batches import mask_frames
 from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.evaluation.diagnostics import LITTLE, majority_frames_of_run, warnings_for
-from ssdvae.evaluation.fitting import measuring_half
+from ssdvae.evaluation.fitting import without_fitted_labels
 from ssdvae.io.run import Run
 from tests.training.conftest import SETTINGS
 
@@ -35,7 +35,7 @@ def counted(corpus: Corpus, held_out: Documents) -> float:
 
 def test_validations_have_it_beside_the_accuracy(corpus: Corpus, uninterrupted: Run) -> None:
     """On the events that both are measured on: those that the reader was not fitted to."""
-    measured = measuring_half(corpus.split("valid"), ssdvae.load(uninterrupted.folder), "valid")
+    measured = without_fitted_labels(corpus.split("valid"), ssdvae.load(uninterrupted.folder), "valid")
     expected = counted(corpus, measured)
     assert expected != counted(corpus, corpus.split("valid"))
     for record in uninterrupted.curve():

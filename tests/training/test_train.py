@@ -20,7 +20,7 @@ from ssdvae.data.events import Document, Event
 from ssdvae.data.options import SPLITS, PrepareOptions, Split
 from ssdvae.data.prepare import prepare
 from ssdvae.data.readers import write_jsonl
-from ssdvae.evaluation.fitting import measuring_half
+from ssdvae.evaluation.fitting import without_fitted_labels
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.io.errors import UserError
@@ -168,7 +168,7 @@ def test_the_saved_model_has_the_reader_that_was_kept(
         assert torch.equal(value, state[f"model/{reader}.{name.removeprefix('frame_reader.')}"]), name
     assert [round(float(saved[name]), 6) for name in ("power", "sharpness")] == [0.5, 0.8]
     model = ssdvae.load(run.folder)
-    measured = measuring_half(corpus.split("valid"), model, "valid")
+    measured = without_fitted_labels(corpus.split("valid"), model, "valid")
     scores = evaluate(model, measured, EvaluateOptions(), bounded=False)
     assert scores["frame_ppl"] == pytest.approx(run.metrics()[-1]["frame_ppl"], rel=1e-5)
 
