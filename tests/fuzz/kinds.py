@@ -245,7 +245,7 @@ def _tables(run: Path) -> Any:
     return list(score_tables(summarize([run])))
 
 
-def _loads(text: bytes) -> Any:
+def _loads(text: str | bytes) -> Any:
     return json.loads(text, parse_constant=lambda word: None)
 
 
@@ -264,8 +264,8 @@ def _settings_hold(settings: Any, path: Path) -> bool:
 def _alike(found: Any, value: Any) -> bool:
     if isinstance(found, Path):
         found = str(found)
-    if isinstance(found, float) and isinstance(value, str):
-        value = float(value)  # 1e-3, which YAML 1.1 takes for text
+    if isinstance(found, float) and isinstance(value, str | int):
+        value = float(value)  # 1e-3, which YAML 1.1 takes for text, and whole numbers, to the nearest
     return bool(found == value)
 
 
@@ -356,7 +356,7 @@ def _inputs(folder: Path) -> list[Kind]:
     wanted = ["met", "left", "won", "None"]
 
     def jsonl_holds(found: list[Any]) -> bool:
-        records = [json.loads(x) for x in events.read_bytes().decode("utf-8-sig").split("\n") if x.strip()]
+        records = [_loads(x) for x in events.read_bytes().decode("utf-8-sig").split("\n") if x.strip()]
         there = [[r] if "verb" in r and "events" not in r else r["events"] for r in records]
         expected = [
             [[_word(e.get(k)) for k in ("verb", "subj", "obj", "mod", "frame")] for e in document]

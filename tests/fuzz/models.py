@@ -62,7 +62,7 @@ def _packs(folder: Path) -> list[Kind]:
     def quantiles_hold(found: SurprisalQuantiles | None) -> bool:
         values = json.loads(quantiles.read_bytes().decode("utf-8-sig"))
         if found is None:  # of other weights
-            return bool(values["weights"] != json.loads(kept)["weights"])
+            return bool(values.get("weights", "") != json.loads(kept)["weights"])
         rows = [found.event, found.document, *found.slots]
         orderly = all(row == sorted(row) and all(map(math.isfinite, row)) for row in rows)
         return orderly and rows == [values["event"], values["document"], *values["slots"]]
