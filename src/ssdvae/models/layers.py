@@ -81,9 +81,9 @@ class PaddedGRU(nn.Module):
         return states.masked_fill(~present[..., None], 0)
 
     def at_words(self, inputs: Float[Tensor, "B M P d"], mask: Bool[Tensor, "B M"]) -> Float[Tensor, "B T h"]:
-        """Return H, the states at the words of documents that the word reader has read."""
+        """Return H, the states at the words of documents that the word reader has read, in full precision."""
         P = inputs.shape[2]
-        states: Tensor = self(inputs.flatten(1, 2), mask.repeat_interleave(P, dim=1))
+        states = full_precision(self(inputs.flatten(1, 2), mask.repeat_interleave(P, dim=1)))
         return states.view(*inputs.shape[:3], -1)[:, :, 1:].flatten(1, 2)
 
 
