@@ -19,7 +19,6 @@ import logging
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +33,7 @@ from ssdvae.io.files import atomic_write
 from ssdvae.io.progress import SILENT, Progress
 from ssdvae.io.records import Record, from_json, parse, read_json
 from ssdvae.io.weights import assign_weights, load_weights, save_weights
+from ssdvae.models.precision import autocast, bf16_arithmetic
 
 log = logging.getLogger(__name__)
 
@@ -168,9 +168,14 @@ class EncoderAnnotator:
         found = torch.zeros(len(readings), len(self.frames))
         for first in range(0, len(order), ANSWER_BATCH):
             places = order[first : first + ANSWER_BATCH]
-            with half_precision():
+            with self._autocast():
                 found[places] = self.network(*self._tensors([readings[place] for place in places])).cpu()
         return found
+
+    def _autocast(self) -> torch.autocast:
+        """Return a context of bf16 arithmetic where the device has it."""
+        device = self.network.output.weight.device
+        return autocast("fp32" if bf16_arithmetic(device) is None else "bf16", device)
 
     def _candidates(self, events: Sequence[Event]) -> Tensor:
         """Return 1 for the frames that the lexicon has for the verb of each event, 0 for others."""
@@ -245,7 +250,7 @@ class EncoderAnnotator:
                 torch.manual_seed(SEED + step)
                 network.train()
                 rows = [examples[place] for place in batches[step]]
-                with half_precision():
+                with self._autocast():
                     logits = network(*self._tensors([row.reading for row in rows]))
                 labels = torch.tensor([row.label for row in rows], device=logits.device)
                 loss = nn.functional.cross_entropy(logits, labels)
@@ -367,15 +372,6 @@ def load_encoder(name: str) -> tuple[Any, Any]:
     if not tokenizer.is_fast:
         raise UserError(f"the encoder {name} has no fast tokenizer, which tells where each piece stands")
     return encoder, tokenizer
-
-
-def half_precision() -> AbstractContextManager[Any]:
-    """Return a context of bf16 arithmetic where this processor has it."""
-    return torch.autocast("cpu", torch.bfloat16) if _has_bf16() else nullcontext()
-
-
-def _has_bf16() -> bool:
-    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def _batches(examples: Sequence[Example], epoch: int) -> Iterator[list[int]]:
