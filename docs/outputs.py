@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 EXAMPLE = ROOT / "src" / "ssdvae" / "extraction" / "example"
 FIRST = ("logs", "text", "train")
@@ -71,7 +71,8 @@ def run(command: str, folder: Path) -> str:
         text=True,
         check=False,
     )
-    if done.returncode not in (0, 2):  # 2: a user's mistake, which a page may show
+    # 2 is a user's mistake, which a page may show; a pipe hides the status of its first command.
+    if done.returncode not in (0, 2) or "Traceback" in done.stdout:
         raise SystemExit(f"{command}\n{done.stdout}")
     lines = done.stdout.replace(str(folder), "/home/you").splitlines()
     return "".join(f"{line.rstrip()}\n" for line in lines)
