@@ -40,7 +40,7 @@ def latent_right(folder: Path, count: int) -> float:
     true = [event.frame for document in ticket_documents(count, known=1) for event in document.events]
     with (folder / "stages.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    right = [row["frame"] == stage for row, stage in zip(rows, true, strict=True) if not row["gold"]]
+    right = [bool(row["frame"] == stage) for row, stage in zip(rows, true, strict=True) if not row["gold"]]
     return sum(right) / len(right)
 
 

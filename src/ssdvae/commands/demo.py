@@ -52,7 +52,8 @@ PREPARE = PrepareOptions(
     cloze_items=2_000,
     cloze_seed=SEED,
 )
-# Documents cost nothing here, so none is seen twice. All models have the same size, optimizer and budget.
+# Documents cost nothing here, so none is seen twice. All models have the same size, optimizer and budget,
+# and the same arithmetic on every machine.
 SHARED = {
     "embedding": 64,
     "hidden": 128,
@@ -60,6 +61,7 @@ SHARED = {
     "batch": 32,
     "learning_rate": 8e-3,
     "decay": True,
+    "precision": "fp32",
     "epochs": 1,
     "validate_steps": 200,
     "seed": SEED,
