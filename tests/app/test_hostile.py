@@ -231,7 +231,8 @@ def test_the_server_ends_whatever_runs(runs: list[Path], signals: list[signal.Si
                     time.sleep(0.2)
                 code = server.wait(60)
             assert time.monotonic() - begun < 5
-            assert code in (-signals[0], 128 + signals[0])
+            # Ctrl-C is how one leaves the explorer: it may end well.
+            assert code in (0, -signals[0], 128 + signals[0])
         finally:
             server.kill()
 
