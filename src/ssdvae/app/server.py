@@ -160,6 +160,7 @@ def make_server(explorer: Explorer, port: int) -> uvicorn.Server:
         h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         log_config=None,
+        log_level="error",  # a warning for each request that is not HTTP would fill logs without end
         access_log=False,
         server_header=False,
     )
