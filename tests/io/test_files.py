@@ -30,6 +30,7 @@ from ssdvae.io.files import (
     new_folder,
     open_bytes,
     open_text_for_writing,
+    remove_left_overs,
     sha256,
     text_lines,
 )
@@ -384,3 +385,14 @@ def test_a_link_to_itself_and_a_nul_in_a_name_are_explained(tmp_path: Path) -> N
         list(text_lines(tmp_path / "loop"))
     with pytest.raises(UserError, match="no file can have this name"):
         check_exists(str(tmp_path / "a\0b"))
+
+
+def test_what_a_killed_process_left_beside_a_folder_is_removed(tmp_path: Path) -> None:
+    lock, scratch = tmp_path / ".out.lock", tmp_path / ".out.tmp"
+    scratch.mkdir()
+    with lock_path(lock, None):
+        remove_left_overs(tmp_path / "out")
+        assert {path.name for path in tmp_path.iterdir()} == {lock.name, scratch.name}  # somebody is at work
+    lock.touch()
+    remove_left_overs(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
