@@ -134,10 +134,8 @@ class Batcher:
                 for each in turn:
                     await self._settle([each])
                 return
-            for (
-                request,
-                _,
-            ) in turn:  # a UserError is told; anything else the server answers with 500, and logs
+            # A UserError is told; anything else the server answers with 500, and logs.
+            for request, _ in turn:
                 if not request.future.done():
                     request.future.set_exception(error)
         else:

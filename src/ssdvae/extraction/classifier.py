@@ -159,11 +159,23 @@ def feature_indices(frame: str, names: Iterable[str]) -> list[int]:
     return [zlib.crc32(f"{frame} {name}".encode()) % SIZE for name in names]
 
 
-class LexiconRecord(Record, extra="ignore"):
-    """A lexicon as it is saved."""
-
+class _LexiconRecord(Record, extra="ignore"):
     frames: dict[str, dict[str, float]]
     forms: dict[str, str]
+
+
+def save_lexicon(folder: Path, lexicon: Lexicon, config: Mapping[str, Any]) -> None:
+    """Write the lexicon of an annotator, and its config last: a folder that has a config is complete."""
+    files = {"lexicon.json": {"frames": lexicon.frames, "forms": lexicon.forms}, "config.json": config}
+    for name, value in files.items():
+        with atomic_write(folder / name) as path:
+            path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def load_lexicon(folder: Path) -> Lexicon:
+    """Read the lexicon of a saved annotator."""
+    found = read_json(folder / "lexicon.json", _LexiconRecord, "a lexicon")
+    return Lexicon(found.frames, found.forms)
 
 
 class FrameClassifier:
@@ -212,17 +224,9 @@ class FrameClassifier:
     def save(self, folder: Path) -> None:
         """Write a folder of JSON and safetensors."""
         folder.mkdir(parents=True, exist_ok=True)
-        config = {"kind": KIND, "size": SIZE, "verbs": len(self.lexicon)}
-        files: dict[str, Any] = {
-            "lexicon.json": {"frames": self.lexicon.frames, "forms": self.lexicon.forms},
-            "config.json": config,
-        }
         with atomic_write(folder / "model.safetensors") as path:
             save_file({"weights": self.weights}, path)
-        # The config comes last: a folder that has one is complete.
-        for name, value in files.items():
-            with atomic_write(folder / name) as path:
-                path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        save_lexicon(folder, self.lexicon, {"kind": KIND, "size": SIZE, "verbs": len(self.lexicon)})
 
     @classmethod
     def load(cls, folder: Path) -> FrameClassifier:
@@ -232,13 +236,13 @@ class FrameClassifier:
             raise DataError(
                 folder / "config.json", None, f"{config.get('kind')!r}", f"a {KIND} of this version"
             )
-        lexicon = read_json(folder / "lexicon.json", LexiconRecord, "a lexicon")
+        lexicon = load_lexicon(folder)
         path = folder / "model.safetensors"
         try:
             weights = load_file(path)["weights"]
         except (SafetensorError, OSError, KeyError, AttributeError, TypeError, ValueError) as error:
             raise DataError(path, None, str(error), f"the weights of a {KIND}") from error
-        return cls(Lexicon(lexicon.frames, lexicon.forms), weights)
+        return cls(lexicon, weights)
 
 
 def labelled(events: Iterable[Event]) -> list[Event]:

@@ -27,9 +27,15 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from ssdvae.data.events import SLOTS, Document, Event
-from ssdvae.extraction.classifier import FramePrediction, Lexicon, LexiconRecord, labelled, learn_lexicon
+from ssdvae.extraction.classifier import (
+    FramePrediction,
+    Lexicon,
+    labelled,
+    learn_lexicon,
+    load_lexicon,
+    save_lexicon,
+)
 from ssdvae.io.errors import DataError, UserError, not_installed
-from ssdvae.io.files import atomic_write
 from ssdvae.io.progress import SILENT, Progress
 from ssdvae.io.records import Record, from_json, parse, read_json
 from ssdvae.io.weights import assign_weights, load_weights, save_weights
@@ -298,19 +304,8 @@ class EncoderAnnotator:
         backbone.config.save_pretrained(folder / "encoder")
         self.tokenizer.save_pretrained(folder / "encoder")
         save_weights(folder / "model.safetensors", self.network.state_dict(), {"kind": KIND})
-        files: Mapping[str, Any] = {
-            "lexicon.json": {"frames": self.lexicon.frames, "forms": self.lexicon.forms},
-            # The config comes last: a folder that has one is complete.
-            "config.json": {
-                "kind": KIND,
-                "frames": self.frames,
-                "sentences": self.sentences.model_dump(),
-                "bare": self.bare.model_dump(),
-            },
-        }
-        for name, value in files.items():
-            with atomic_write(folder / name) as path:
-                path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        calibration = {"sentences": self.sentences.model_dump(), "bare": self.bare.model_dump()}
+        save_lexicon(folder, self.lexicon, {"kind": KIND, "frames": self.frames, **calibration})
 
     @classmethod
     def load(cls, folder: Path) -> EncoderAnnotator:
@@ -319,7 +314,7 @@ class EncoderAnnotator:
         config = read_json(folder / "config.json", _Config, f"the config of a {KIND}")
         if config.kind != KIND:
             raise DataError(folder / "config.json", None, f"{config.kind!r}", f"a {KIND}")
-        words = read_json(folder / "lexicon.json", LexiconRecord, "a lexicon")
+        lexicon = load_lexicon(folder)
         try:
             settings = transformers.AutoConfig.from_pretrained(folder / "encoder", local_files_only=True)
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "encoder", local_files_only=True)
@@ -330,7 +325,6 @@ class EncoderAnnotator:
         path = folder / "model.safetensors"
         tensors, _ = load_weights(path, f"the weights of a {KIND}")
         assign_weights(network, tensors, path, f"the weights of a {KIND}")
-        lexicon = Lexicon(words.frames, words.forms)
         return cls(
             network,
             tokenizer,
