@@ -1,15 +1,18 @@
 """Quality of predicted frames: accuracy beside the majority baseline, accuracy at coverage, calibration.
 
-    python benchmarks/annotate.py EXAMPLES.jsonl LEXICON.json TEXTS.jsonl
+    python benchmarks/annotate.py FRAMENET [--encoder minilm --save FOLDER]
 
-trains a classifier on annotated examples and measures it on full texts, before and after adaptation to the
-other texts (docs/extraction.md has the results).
+trains an annotator on the examples and full texts of a release of FrameNet without the texts that
+``is_held_out`` chooses by a hash, and measures it on those. A sentence of a held-out text is left out of the
+examples too. With ``--encoder`` it is the pretrained encoder, measured with sentences and on bare events;
+without, the small classifier. A stopped training resumes from FOLDER; a finished one is only measured.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
-import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,10 +21,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ssdvae.data.events import Document, Event
-from ssdvae.data.readers import read_documents
 from ssdvae.evaluation.frames import calibration_error
-from ssdvae.extraction.annotate import read_events
-from ssdvae.extraction.classifier import FrameClassifier, most_likely, read_lexicon
+from ssdvae.extraction.classifier import FrameClassifier, FramePrediction, Lexicon, most_likely
+from ssdvae.extraction.encoder import EncoderAnnotator, train_encoder
+from ssdvae.extraction.framenet import read_framenet
+from ssdvae.io.progress import resolve
 
 BINS = 10
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
@@ -37,11 +41,18 @@ class Prediction(NamedTuple):
     ambiguous: bool  # the verb has several candidate frames
 
 
-def predict(classifier: FrameClassifier, events: Iterable[Event]) -> Iterator[Prediction]:
+def predict(classifier: FrameClassifier, events: Sequence[Event]) -> Iterator[Prediction]:
     """Yield a prediction for each event."""
-    for event in events:
-        candidates = classifier.lexicon.candidates(event)
-        predicted, majority = most_likely(classifier.probabilities(event)), most_likely(candidates)
+    yield from judge(classifier.lexicon, events, classifier.predict(events))
+
+
+def judge(
+    lexicon: Lexicon, events: Sequence[Event], predictions: Sequence[FramePrediction | None]
+) -> Iterator[Prediction]:
+    """Compare the predicted frame of each event with its gold frame."""
+    for event, predicted in zip(events, predictions, strict=True):
+        candidates = lexicon.candidates(event)
+        majority = most_likely(candidates)
         frame, probability = predicted or (None, 0.0)
         yield Prediction(
             event,
@@ -119,23 +130,79 @@ def frames_by_verb(documents: Iterable[Document]) -> dict[str, Counter[str | Non
     return dict(sorted(frames.items(), key=lambda item: (-item[1].total(), item[0])))
 
 
-def main(examples: Path, lexicon: Path, texts: Path) -> None:
-    """Print the scores on full texts: by examples alone, and adapted to other tenths and collections."""
-    classifier = FrameClassifier.fit(read_events(examples), read_lexicon(lexicon).frames)
-    documents = list(read_documents(texts))
-    runs = {
-        "examples": predict(classifier, (event for document in documents for event in document.events)),
-        "and texts of other tenths": cross_validate(classifier, documents, tenth_of),
-        "and texts of other collections": cross_validate(classifier, documents, collection_of),
-    }
-    for name, run in runs.items():
-        predictions = list(run)
-        print(name)
-        for verbs, figures in scores(predictions).items():
-            print(f"  {verbs:<10}", "  ".join(f"{key} {value:.4g}" for key, value in figures.items()))
-        for threshold, coverage, accuracy in accuracy_at_coverage(predictions, THRESHOLDS):
-            print(f"  from {threshold}: {coverage:.0%} of the verbs, {accuracy:.1%} correct")
+HELD_OUT = 4
+"""One full text of so many is held out."""
+
+
+def is_held_out(id: str) -> bool:
+    """Tell whether a full text is measured, and not trained on."""
+    return hashlib.sha256(id.encode()).digest()[0] % HELD_OUT == 0
+
+
+def split_framenet(name: str) -> tuple[list[Event], list[Document], list[Event], dict[str, list[str]]]:
+    """Return examples and full texts to train on, held-out verbs, and the frames of each verb."""
+    examples, texts, candidates = read_framenet(name)
+    held_out = [event for text in texts if is_held_out(text.id) for event in text.events]
+    sentences = {_sentence(event) for event in held_out}
+    train = [event for event in examples if _sentence(event) not in sentences]
+    return train, [text for text in texts if not is_held_out(text.id)], held_out, candidates
+
+
+def _sentence(event: Event) -> str:
+    return " ".join((event.origin.text or "" if event.origin else "").split())
+
+
+def without_sentence(event: Event) -> Event:
+    """Return a bare event: an encoder reads its words alone."""
+    return event.changed(origin=None)
+
+
+def interval(correct: Sequence[bool], seed: int = 1, draws: int = 2_000) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of a mean."""
+    values, random = np.array(correct, dtype=float), np.random.default_rng(seed)
+    means = [values[random.integers(0, len(values), len(values))].mean() for _ in range(draws)]
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def report(name: str, predictions: Sequence[Prediction], seconds: float) -> None:
+    """Print the scores of some predictions."""
+    print(f"{name}: {len(predictions) / seconds:,.0f} events a second")
+    for verbs, figures in scores(predictions).items():
+        print(f"  {verbs:<10}", "  ".join(f"{key} {value:.4g}" for key, value in figures.items()))
+    low, high = interval([prediction.correct for prediction in predictions])
+    print(f"  accuracy between {low:.1%} and {high:.1%}")
+    for threshold, coverage, accuracy in accuracy_at_coverage(predictions, THRESHOLDS):
+        print(f"  from {threshold}: {coverage:.0%} of the verbs, {accuracy:.1%} correct", flush=True)
+
+
+def main(framenet: str, encoder: str | None = None, save: Path | None = None) -> None:
+    """Print the scores of an annotator on held-out full texts."""
+    events, texts, held_out, candidates = split_framenet(framenet)
+    print(f"{len(events):,} examples, {len(texts)} texts; held out: {len(held_out):,} verbs", flush=True)
+    annotator: FrameClassifier | EncoderAnnotator
+    if encoder is None:
+        annotator = FrameClassifier.fit(events, candidates)
+        annotator = annotator.adapt(event for text in texts for event in text.events)
+    elif save is not None and (save / "config.json").is_file():
+        annotator = EncoderAnnotator.load(save)
+    else:
+        annotator = train_encoder(events, texts, candidates, encoder, save, resolve(True))
+        if save is not None:
+            annotator.save(save)
+    kinds = {"bare events": [without_sentence(event) for event in held_out]}
+    if encoder is not None:
+        kinds = {"sentences": held_out, **kinds}
+    for name, kind in kinds.items():
+        start = time.perf_counter()
+        found = annotator.predict(kind)
+        seconds = time.perf_counter() - start
+        report(name, list(judge(annotator.lexicon, kind, found)), seconds)
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("framenet")
+    parser.add_argument("--encoder")
+    parser.add_argument("--save", type=Path)
+    main(**vars(parser.parse_args()))

@@ -58,6 +58,9 @@ SAVE_SECONDS = 120.0
 CALIBRATION_PARTS = 8
 """One text of so many is not trained on: T and β are fitted to it."""
 
+TEXT_REPEATS = 3
+"""Running text is read so many times: examples do not tell how common the senses of a verb are."""
+
 CONTEXT = 240
 """Characters of a sentence that are read on each side of the verb."""
 ANSWER_BATCH = 256
@@ -449,14 +452,17 @@ def train_encoder(
     A training that was stopped resumes from the state in ``folder``.
     """
     train = list(events)
+    running: list[Event] = []
     held_out: list[Event] = []
     for text in texts:
         apart = hashlib.sha256(text.id.encode()).digest()[-1] % CALIBRATION_PARTS == 1
-        (held_out if apart else train).extend(text.events)
-    lexicon = learn_lexicon(labelled(train), candidates)
+        (held_out if apart else running).extend(text.events)
+    lexicon = learn_lexicon(labelled([*train, *running]), candidates)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     state = None if folder is None else folder / "training.safetensors"
-    annotator = EncoderAnnotator.fit(train, lexicon, encoder, checkpoint=state, progress=progress)
+    annotator = EncoderAnnotator.fit(
+        [*train, *TEXT_REPEATS * running], lexicon, encoder, checkpoint=state, progress=progress
+    )
     annotator.calibrate(held_out)
     return annotator
