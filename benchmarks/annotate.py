@@ -41,8 +41,9 @@ class Prediction(NamedTuple):
     ambiguous: bool  # the verb has several candidate frames
 
 
-def predict(classifier: FrameClassifier, events: Sequence[Event]) -> Iterator[Prediction]:
+def predict(classifier: FrameClassifier, events: Iterable[Event]) -> Iterator[Prediction]:
     """Yield a prediction for each event."""
+    events = list(events)
     yield from judge(classifier.lexicon, events, classifier.predict(events))
 
 
