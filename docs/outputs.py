@@ -121,6 +121,11 @@ def pictures(folder: Path) -> dict[str, str]:
         "next": next(ssdvae.next_events("wiki-en", [case[:1]])),
         "infer": next(ssdvae.infer("wiki-en", folder / "ferry.jsonl")),
         "score": next(ssdvae.score("wiki-en", [case])),
+        "fill": next(ssdvae.fill("wiki-en", [["born he city in", None, "graduated he university from"]])),
+        "similar": ssdvae.similar("wiki-en", "sailed ship port", folder / "ferry.jsonl"),
+        "generate": ssdvae.generate("wiki-en", ["arrested police suspect in"], events=3, scripts=1, seed=3)[
+            0
+        ],
         "links": ssdvae.explain(folder / "run", split="train", progress=False),
     }
     return {f"{name}.svg": ssdvae.draw(answer).svg() for name, answer in answers.items()}

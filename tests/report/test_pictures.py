@@ -15,15 +15,29 @@ from hypothesis import strategies as st
 from ssdvae.analysis.explain import explain
 from ssdvae.analysis.transitions import Transitions
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.events import Document, to_document
+from ssdvae.data.events import HOLE, Document, Event, to_document
 from ssdvae.data.vocabulary import Inventory
+from ssdvae.inference.embedding import similar
 from ssdvae.inference.forecast import next_events
+from ssdvae.inference.generation import generate
+from ssdvae.inference.infill import fill_documents
+from ssdvae.inference.options import GenerateOptions
 from ssdvae.inference.posterior import infer_documents
 from ssdvae.inference.surprisal import score_documents
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import Model
 from ssdvae.report.charts import WIDTH, Bars
-from ssdvae.report.pictures import Picture, of_inferred, of_next, of_runs, of_scored, of_transitions
+from ssdvae.report.pictures import (
+    Picture,
+    of_filled,
+    of_inferred,
+    of_next,
+    of_runs,
+    of_scored,
+    of_script,
+    of_similar,
+    of_transitions,
+)
 from tests.report.conftest import FRAME, WORD
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -72,8 +86,20 @@ def test_answers(runs: list[Path]) -> None:
     (ahead,) = next_events(model, [document], top=3)
     names = " ".join(words(read(Picture(of_next(ahead)))))
     assert all(one.name in names for one in (ahead.frames or ahead.heads))
+    (filled,) = fill_documents(model, [Document("gap", (*document.events, Event(HOLE)))], top=3)
+    shown = words(read(Picture(of_filled(filled))))
+    assert [text.split("  ")[1] for text in shown] == [str(one.event) for one in filled.holes[0].fillings]
+    (script,) = generate(model, GenerateOptions(scripts=1, events=2), seed_events=document.events)
+    assert [text.split(":")[0] for text in words(read(Picture(of_script(script))))[:4]] == [
+        str(written.event) for written in script.events
+    ]
+    near = similar(model, document.events[1:], [document], top=2)
+    drawn = [float(e.get("width", 0)) for e in read(Picture(of_similar(near))).iter(f"{SVG}rect")][1:]
+    assert drawn == sorted(drawn, reverse=True), "the nearest first"
     with pytest.raises(UserError, match="no events"):
         of_inferred(next(infer_documents(model, [Document("empty", ())])))
+    with pytest.raises(UserError, match="nothing is missing"):
+        of_filled(next(fill_documents(model, [document])))
 
 
 def test_saving(tmp_path: Path) -> None:

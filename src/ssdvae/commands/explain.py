@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from ssdvae.commands.coerce import AnyModel
     from ssdvae.data.corpus import Corpus
     from ssdvae.evaluation.task import Figure
+    from ssdvae.inference.embedding import SimilarEvent
     from ssdvae.inference.forecast import Forecast
+    from ssdvae.inference.generation import Script
+    from ssdvae.inference.infill import FilledDocument
     from ssdvae.inference.posterior import InferredDocument
     from ssdvae.inference.surprisal import ScoredDocument
     from ssdvae.io.progress import Progress
@@ -128,7 +131,10 @@ def draw(
     | Transitions
     | Forecast
     | InferredDocument
-    | ScoredDocument,
+    | ScoredDocument
+    | FilledDocument
+    | Sequence[SimilarEvent]
+    | Script,
 ) -> Picture:
     """Draw runs, what a model has learned, or an answer; a notebook shows it, ``save`` writes it as SVG.
 
@@ -136,11 +142,15 @@ def draw(
     >>> ssdvae.draw(ssdvae.explain("runs/first"))  # which frames follow which
     >>> ssdvae.draw(next(ssdvae.next_events("runs/first", [["arrested police suspect"]]))).save("next.svg")
 
-    An answer of `infer` is drawn as the frame of each event, one of `score` as the surprisal of each word.
+    An answer of `infer` or a script of `generate` is drawn as the frame of each event, one of `score` as the
+    surprisal of each word, one of `next` or `fill` as its candidates, and that of `similar` as cosines.
     """
     from ssdvae.analysis.explain import Explanation
     from ssdvae.analysis.transitions import Transitions
+    from ssdvae.inference.embedding import SimilarEvent
     from ssdvae.inference.forecast import Forecast
+    from ssdvae.inference.generation import Script
+    from ssdvae.inference.infill import FilledDocument
     from ssdvae.inference.posterior import InferredDocument
     from ssdvae.inference.surprisal import ScoredDocument
     from ssdvae.io.run import Run
@@ -157,9 +167,17 @@ def draw(
             drawing = pictures.of_inferred(subject)
         case ScoredDocument():
             drawing = pictures.of_scored(subject)
+        case FilledDocument():
+            drawing = pictures.of_filled(subject)
+        case Script():
+            drawing = pictures.of_script(subject)
+        case Run() | str() | Path():
+            return draw([subject])
         case _:
-            runs = [subject] if isinstance(subject, Run | str | Path) else subject
-            drawing = pictures.of_runs([run.folder if isinstance(run, Run) else Path(run) for run in runs])
+            found = [one for one in subject if isinstance(one, SimilarEvent)]
+            runs = [one for one in subject if not isinstance(one, SimilarEvent)]
+            folders = [run.folder if isinstance(run, Run) else Path(run) for run in runs]
+            drawing = pictures.of_similar(found) if found else pictures.of_runs(folders)
     return pictures.Picture(drawing)
 
 

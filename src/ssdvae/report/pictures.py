@@ -11,7 +11,11 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ssdvae.analysis.transitions import Transitions
+from ssdvae.data.events import Event
+from ssdvae.inference.embedding import SimilarEvent
 from ssdvae.inference.forecast import Forecast
+from ssdvae.inference.generation import Script
+from ssdvae.inference.infill import FilledDocument
 from ssdvae.inference.posterior import InferredDocument
 from ssdvae.inference.surprisal import ScoredDocument
 from ssdvae.io.errors import UserError
@@ -142,14 +146,45 @@ def of_next(ahead: Forecast) -> Drawing:
 
 def of_inferred(document: InferredDocument) -> Drawing:
     """Draw the frame of each event, and how sure the model is of it."""
+    rows = [_framed(event.event, event.frame, event.probability) for event in document.events]
+    return Bars(f"Frames of {document.id}", _require_events(rows), "of 1")
+
+
+def of_script(script: Script) -> Drawing:
+    """Draw the events of a script with their inferred frames; without bars if the model has no frames."""
+    rows = [
+        (str(e.event), []) if e.inferred is None else _framed(e.event, e.inferred, e.probability or 0.0)
+        for e in script.events
+    ]
+    return Bars("A script and its frames", _require_events(rows), "of 1")
+
+
+def of_filled(document: FilledDocument) -> Drawing:
+    """Draw the candidates for what is missing, by what comes before and after it."""
     rows = [
         (
-            f"{event.event}:  {event.frame}  {percent(event.probability)}",
-            [("this frame", event.probability), ("other frames", 1 - event.probability)],
+            f"event {hole.place + 1}:  {filling.event}  {percent(filling.probability)}",
+            [("probability", filling.probability)],
         )
-        for event in document.events
+        for hole in document.holes
+        for filling in hole.fillings
     ]
-    return Bars(f"Frames of {document.id}", _require_events(rows), "of 1")
+    if not rows:
+        raise UserError("nothing is missing in the document: ? stands for a missing event or word")
+    return Bars(f"What is missing in {document.id}", rows, "of 1")
+
+
+def of_similar(found: Sequence[SimilarEvent]) -> Drawing:
+    """Draw the nearest events by the cosine of their embeddings."""
+    rows = [
+        (f"{one.asked}:  {one.event}  {one.similarity:.2f}", [("cosine", one.similarity)]) for one in found
+    ]
+    return Bars("The nearest events", rows, "")
+
+
+def _framed(event: Event, frame: str, probability: float) -> tuple[str, list[tuple[str, float]]]:
+    parts = [("this frame", probability), ("other frames", 1 - probability)]
+    return f"{event}:  {frame}  {percent(probability)}", parts
 
 
 def of_scored(document: ScoredDocument) -> Drawing:
