@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,12 @@ def test_the_command_and_the_function(
     assert "downloaded" in capsys.readouterr().err
     (again,) = get_data("toy", tmp_path)
     assert (again.path, again.fetched) == (tmp_path / "toy.txt", False)
+    monkeypatch.setitem(SETS, "toy-2", replace(toy, name="toy-2"))
+    monkeypatch.setitem(SETS, "toys", replace(toy, name="toys"))
+    assert [got.name for got in get_data("toy", tmp_path)] == ["toy", "toy-2"]
     assert main(["data", "list"]) == 0
     assert "a toy" in capsys.readouterr().out
-    assert main(["data", "get", "toys", "--out", str(tmp_path)]) == 2
-    assert "no set 'toys'; there are: similarity-hard" in capsys.readouterr().err
+    assert main(["data", "get", "to", "--out", str(tmp_path)]) == 2
+    assert "no set 'to'; there are: similarity-hard" in capsys.readouterr().err
     assert main(["data", "get"]) == 2
     assert main(["data", "fetch"]) == 2

@@ -107,6 +107,19 @@ def test_a_document_that_a_parser_cannot_bear_costs_one_document(
     assert "document 'b.txt': ValueError" in printed.err
 
 
+def test_labels_of_a_text_are_counted(tmp_path: Path, spacy_model: Path) -> None:
+    """One label is at a verb, one at a noun; one verb has none. Files of one name stay apart."""
+    words = ["The", "wind", "hit#A", "the", "ferry#B", ".", "They", "gave", "up", "."]
+    lines = [f"▁{w.split('#')[0]} none none {'#' + w[-1] if '#' in w else 'none'} single none" for w in words]
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a").write_text("\n".join([*lines, "<end_of_story>\n"]))
+    out = tmp_path / "out.jsonl"
+    done = extract(tmp_path, out, format="inscript", spacy_model=str(spacy_model), jobs=1)
+    assert (done.events, done.labels, done.labels_without_event, done.events_without_label) == (4, 4, 2, 2)
+    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == ["x/a:0", "y/a:0"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

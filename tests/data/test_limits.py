@@ -88,6 +88,7 @@ BOMBS: dict[str, tuple[bytes, bytes, Callable[[Path], Any], Limit]] = {
     "s.conllu.gz": (b"", b"1\ta\n", extracted("conllu"), LINE),
     "docs.conllu.gz": (b"", b"# text = a\n1\ta\n\n", extracted("conllu"), WHOLE),
     "m.jsonl.gz": (b'{"entries": [', b"{},", extracted("megawika"), LINE),
+    "i.gz": (b"", "▁a none none none none none\n".encode(), extracted("inscript"), WHOLE),
 }
 
 

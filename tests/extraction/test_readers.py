@@ -9,6 +9,7 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -39,10 +40,11 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers import Skipped
-from ssdvae.extraction.readers import FORMATS, guess_format, list_files
+from ssdvae.extraction.readers import FORMATS, guess_format, inscript, list_files
 from ssdvae.extraction.rules import extract_document
 from ssdvae.extraction.tree import ParsedDocument, RawDocument, find_spans
 from ssdvae.io.errors import DataError, UserError
+from ssdvae.io.files import stop_at_first_error
 from tests.extraction.mended import MENDED
 from tests.extraction.trees import CONSTRUCTIONS, conllu_lines, events_of, rows_of, shown
 
@@ -253,6 +255,78 @@ def test_megawika_gone_wrong(change: dict[str, Any], message: str, tmp_path: Pat
     path.write_text("\n" + json.dumps(article(**change)) + "\n")
     with pytest.raises(DataError, match=f"line 2: .*{message}"):
         read(path, format="megawika")
+
+
+# InScript.
+
+
+def story(*words: str) -> str:
+    """A story in the form of Zhai et al.; ``word#label#part`` is labelled, a bar parts pieces."""
+    lines = []
+    for word in words:
+        form, label, part = (*word.split("#"), "", "")[:3]
+        first, *others = form.split("|")
+        lines.append(f"▁{first} none none {f'#{label}' if label else 'none'} {part or 'none'} none ")
+        lines += [f"{other} X X X X X " for other in others]
+    return "\n".join([*lines, "<end_of_story>"]) + "\n"
+
+
+def test_inscript(tmp_path: Path, settings: ExtractOptions) -> None:
+    """A label is the frame of the verb that it covers; a particle apart is no label of its own."""
+    path = tmp_path / "ferry_inscript"
+    hit = ["The", "wind", "h|it#ScrEv_storm_ferry#yes", "the#ScrEv_storm_ferry", "ferry", "|."]
+    moved = ["He", "moved#RelNScrEv_ferry#single", "to", "Beijing#Evoking_ferry#single", "in", "May", "|."]
+    path.write_text(story(*hit, *moved) + story(*hit[:4], "ferry#ScrEv_storm_ferry#no", "|."))
+    first, second = read(path, settings, "inscript")
+    assert (first.id, second.id) == ("ferry_inscript:0", "ferry_inscript:1")
+    assert (first.text, second.text) == (f"{HIT} {SENTENCE}", HIT)
+    check_places(first)
+    assert [(first.text[m.start : m.end], m.frame) for m in first.mentions] == [
+        ("hit the", "ScrEv_storm_ferry"),
+        ("moved", "RelNScrEv_ferry"),
+        ("Beijing", "Evoking_ferry"),
+    ]
+    assert [second.text[m.start : m.end] for m in second.mentions] == ["hit the ferry"]
+    events = extract_document(first, settings).events
+    assert [(shown(event), event.frame) for event in events] == [
+        ("hit wind ferry None", "ScrEv_storm_ferry"),
+        ("moved he beijing to", "RelNScrEv_ferry"),
+    ]
+    path.write_text(
+        story(*hit[:3], "the", "ferry#ScrEv_storm_ferry#no", "|.", *hit[:2], "hit#ScrEv_storm_ferry#yes")
+    )
+    [apart] = read(path, settings, "inscript")
+    assert [apart.text[m.start : m.end] for m in apart.mentions] == ["hit", "hit"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a", "Bc", ".", ",", "n't", "'s", "!", "d's"]), st.sampled_from("01"))
+    )
+)
+def test_labels_of_inscript_stand_at_their_words(words: list[tuple[str, str]]) -> None:
+    labelled = [f"{word}#L{number}#single" if on == "1" else word for number, (word, on) in enumerate(words)]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "a_inscript")
+        path.write_text(story(*labelled))
+        raws = list(inscript.read(path, ExtractOptions(), stop_at_first_error))
+    text, mentions = inscript.text_and_labels(raws[0].content) if words else ("", [])
+    assert "".join(text.split()) == "".join(word for word, _ in words)
+    expected = [(word, f"L{number}") for number, (word, on) in enumerate(words) if on == "1"]
+    assert [(text[m.start : m.end], m.frame) for m in mentions] == expected
+
+
+@pytest.mark.parametrize("line", ["▁a none none", "a X X X X X"])
+def test_inscript_gone_wrong(line: str, tmp_path: Path) -> None:
+    """A bad story costs one story."""
+    path, skipped = tmp_path / "a_inscript", Skipped(unit="document")
+    path.write_text(f"{line}\n{story('b')}{story('c')}▁d none none none none none\n")
+    found = list(FORMATS["inscript"].read(path, ExtractOptions(), skipped))
+    assert [(raw.id, raw.line, raw.content) for raw in found] == [
+        ("a_inscript:1", 4, [("c", "none", "none")])
+    ]
+    assert [", line 1: " in skipped.messages[0], ", line 6: " in skipped.messages[1]] == [True, True]
+    assert all("expected" in message and "<end_of_story>" in message for message in skipped.messages)
 
 
 # Concrete.

@@ -41,11 +41,11 @@ def public_sets() -> list[PublicSet]:
 
 
 def main(action: str, names: list[str] = [], *, out: Path = Path("sets")) -> None:  # noqa: B006  # read only
-    """Download public benchmark sets: event similarity, narrative cloze.
+    """Download public benchmark sets: event similarity, narrative cloze, stories with script events.
 
     Args:
         action: get, to download sets; list, to show which there are
-        names: the sets to download
+        names: the sets to download; the beginning of a name stands for all that begin so
         out: folder for them
     """
     if action == "list":
@@ -64,5 +64,10 @@ def main(action: str, names: list[str] = [], *, out: Path = Path("sets")) -> Non
 
 
 COMMAND = Command(
-    main, examples=("ssdvae data list", "ssdvae data get similarity-hard nyt-cloze-valid --out sets")
+    main,
+    examples=(
+        "ssdvae data list",
+        "ssdvae data get similarity-hard nyt-cloze-valid --out sets",
+        "ssdvae data get inscript --out inscript",
+    ),
 )

@@ -34,8 +34,8 @@ def extract(
 
     >>> ssdvae.extract("stories", "events.jsonl", negation="mark")
 
-    ``format`` is text, csv, jsonl, parquet, wikiextractor, megawika, conllu or concrete; by default the name
-    of each file tells. A bad document is skipped and counted. In a script, call it under
+    ``format`` is text, csv, jsonl, parquet, wikiextractor, megawika, inscript, conllu or concrete; by default
+    the name of each file tells. A bad document is skipped and counted. In a script, call it under
     ``if __name__ == "__main__"``, or with ``jobs=1``.
     """
     from ssdvae.extraction import extract as extraction
@@ -44,6 +44,11 @@ def extract(
     path, chosen = jsonl_path_or_shards(out), ExtractOptions(**options)
     done = extraction.extract(paths(sources), path, chosen, format=format, progress=resolve(progress))
     log_counts(done.documents, done.events, done.resumed, out)
+    if done.labels:
+        log.info(
+            f"{done.labels - done.labels_without_event:,} of {done.labels:,} labels are at an event; "
+            f"{done.labels_without_event:,} have no event, and {done.events_without_label:,} events no label"
+        )
     if done.skipped.count:
         log.info(str(done.skipped))
     return done
@@ -115,7 +120,8 @@ def main(
         out: file to write (.jsonl or .jsonl.gz), or a folder for shards (no ending); by default, events are
             printed
         json: print a line of JSON for each document
-        format: text, csv, jsonl, parquet, wikiextractor, megawika, conllu or concrete; by default as named
+        format: text, csv, jsonl, parquet, wikiextractor, megawika, inscript, conllu or concrete; by default
+            as named
     """
     from ssdvae.data.events import document_to_record
 

@@ -53,7 +53,7 @@ class PublicSet:
     sha256: str | None
     bytes: int | None
     source: str  # to be cited
-    use: str  # the option of `evaluate` that reads it
+    use: str  # the option of `evaluate`, or the command, that reads it
 
     @property
     def file(self) -> str:
@@ -86,14 +86,20 @@ class Download:
 
 
 def get_sets(names: Iterable[str], out: Path, progress: Progress = SILENT) -> list[Download]:
-    """Download sets into a folder; files that exist are verified and kept."""
-    wanted = list(dict.fromkeys(names))
+    """Download sets into a folder; files that exist are verified and kept.
+
+    The beginning of a name stands for all that begin so: ``inscript`` for ``inscript-train-bath`` and others.
+    """
+    wanted: dict[str, PublicSet] = {}
+    for name in names:
+        chosen = {other: each for other, each in SETS.items() if f"{other}-".startswith(f"{name}-")}
+        if not chosen:
+            raise UserError(f"no set {name!r}; there are: {', '.join(SETS)}")
+        wanted |= chosen
     if not wanted:
         raise UserError(f"no set is named; there are: {', '.join(SETS)}")
-    if unknown := [name for name in wanted if name not in SETS]:
-        raise UserError(f"no set {unknown[0]!r}; there are: {', '.join(SETS)}")
     found = []
-    for each in (SETS[name] for name in wanted):
+    for each in wanted.values():
         path = out / each.file
         fetched = download(each.url, path, each.sha256, progress, size=each.bytes)
         found.append(Download(each.name, path, fetched))

@@ -14,7 +14,7 @@ from ssdvae.data.stream import Files, Task, one_by_one, stream
 from ssdvae.extraction.readers import FORMATS, list_files
 from ssdvae.extraction.readers.text import parse_text
 from ssdvae.extraction.rules import extract_document
-from ssdvae.extraction.tree import RawDocument
+from ssdvae.extraction.tree import ParsedDocument, RawDocument
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import Report
 from ssdvae.io.progress import SILENT, Progress
@@ -30,6 +30,9 @@ class ExtractionCounts:
     documents: int = 0
     events: int = 0
     resumed: int = 0  # documents that an earlier run had extracted
+    labels: int = 0  # frames that the texts have
+    labels_without_event: int = 0
+    events_without_label: int = 0  # in texts with labels
     skipped: Skipped = field(default_factory=lambda: Skipped(unit="document"))
 
 
@@ -94,10 +97,25 @@ def _read(files: Sequence[File], report: Report, options: ExtractOptions) -> Ite
     for path, name, choice in files:
         for raw in FORMATS[choice].read(path, options, report):
             # A document that is named after its file gets the path: folders have files of one name.
-            named = replace(raw, id=name) if raw.id == path.name else raw
+            own, *place = raw.id.rsplit(":", 1)
+            named = replace(raw, id=":".join([name, *place])) if own == path.name else raw
             yield f"{path}, document {named.id!r}", (choice, named)
 
 
 def _extract(content: tuple[str, RawDocument], options: ExtractOptions) -> tuple[Document, Mapping[str, int]]:
     choice, raw = content
-    return extract_document(FORMATS[choice].parse(raw, options), options), {}
+    parsed = FORMATS[choice].parse(raw, options)
+    document = extract_document(parsed, options)
+    return document, _count_labels(parsed, document)
+
+
+def _count_labels(parsed: ParsedDocument, document: Document) -> dict[str, int]:
+    """Count the labels of a text, and what has no counterpart: labels and events."""
+    if not parsed.mentions:
+        return {}
+    verbs = [(event.origin.start, event.origin.end) for event in document.events if event.origin]
+    return {
+        "labels": len(parsed.mentions),
+        "labels_without_event": sum(not any(m.covers(*verb) for verb in verbs) for m in parsed.mentions),
+        "events_without_label": sum(event.frame is None for event in document.events),
+    }

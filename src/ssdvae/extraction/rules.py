@@ -55,7 +55,7 @@ def extract_document(parsed: ParsedDocument, options: ExtractOptions) -> Documen
             if options.keep_text:
                 start, end = min(t.start for t in tree.tokens), max(t.end for t in tree.tokens)
                 origin = replace(origin, text=parsed.text[start:end], text_start=start)
-            mention = next((m for m in parsed.mentions if m.start < verb.end and verb.start < m.end), None)
+            mention = next((m for m in parsed.mentions if m.covers(verb.start, verb.end)), None)
             # A frame is one word.
             if mention is not None and (frame := "_".join(mention.frame.split())):
                 event = event.changed(frame=frame, probability=mention.probability)

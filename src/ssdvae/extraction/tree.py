@@ -147,6 +147,10 @@ class FrameMention:
     frame: str
     probability: float | None = None
 
+    def covers(self, start: int, end: int) -> bool:
+        """Tell whether it shares a character with a span."""
+        return self.start < end and start < self.end
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from ssdvae.data.options import ExtractOptions
-from ssdvae.extraction.readers import concrete, conllu, megawika, text
+from ssdvae.extraction.readers import concrete, conllu, inscript, megawika, text
 from ssdvae.extraction.tree import ParsedDocument, RawDocument
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import Report, check_exists
@@ -36,6 +36,7 @@ FORMATS: dict[str, Format] = {
     # A line of these files is a paragraph.
     "wikiextractor": Format(text.read_wikiextractor, partial(text.parse, separator=r"\n"), text.load_parser),
     "megawika": Format(megawika.read, megawika.parse, text.load_parser),
+    "inscript": Format(inscript.read, inscript.parse, text.load_parser),
     "conllu": Format(conllu.read, conllu.parse, conllu.check),
     "concrete": Format(concrete.read, concrete.parse, concrete.check),
 }
