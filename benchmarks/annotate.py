@@ -22,7 +22,7 @@ import numpy as np
 
 from ssdvae.data.events import Document, Event
 from ssdvae.evaluation.frames import calibration_error
-from ssdvae.extraction.classifier import FrameClassifier, FramePrediction, Lexicon, most_likely
+from ssdvae.extraction.classifier import FrameClassifier, Lexicon, Ranking, ranked
 from ssdvae.extraction.encoder import EncoderAnnotator, train_encoder
 from ssdvae.extraction.framenet import read_framenet
 from ssdvae.io.progress import resolve
@@ -47,19 +47,17 @@ def predict(classifier: FrameClassifier, events: Iterable[Event]) -> Iterator[Pr
     yield from judge(classifier.lexicon, events, classifier.predict(events))
 
 
-def judge(
-    lexicon: Lexicon, events: Sequence[Event], predictions: Sequence[FramePrediction | None]
-) -> Iterator[Prediction]:
+def judge(lexicon: Lexicon, events: Sequence[Event], predictions: Sequence[Ranking]) -> Iterator[Prediction]:
     """Compare the predicted frame of each event with its gold frame."""
     for event, predicted in zip(events, predictions, strict=True):
         candidates = lexicon.candidates(event)
-        majority = most_likely(candidates)
-        frame, probability = predicted or (None, 0.0)
+        majority = ranked(candidates, 1)
+        frame, probability = predicted[0] if predicted else (None, 0.0)
         yield Prediction(
             event,
             frame == event.frame,
-            majority is not None and majority[0] == event.frame,
-            float(probability or 0),
+            bool(majority) and majority[0][0] == event.frame,
+            probability,
             len(candidates) > 1,
         )
 

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from ssdvae.data import prepare as preparing
 from ssdvae.data import source
+from ssdvae.data.batches import collate
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import MISSING, Document, Event
 from ssdvae.data.options import SPLITS, EngineOptions, PrepareOptions, Split
@@ -63,6 +65,35 @@ def test_unlabelled_events_are_dropped_before_the_first_m_are_taken(
     counts = corpus.manifest["splits"]["train"]
     assert counts | {"read": 3, "documents": 2, "too_short": 1, "events": 3, "dropped_events": 3} == counts
     assert (counts["cut_events"], counts["longest"]) == (1, 2)
+
+
+SOFT = (
+    Event("ran", frame="F", probability=0.95),
+    Event("ran", frame="F", probability=0.5, alternatives=(("G", 0.3), ("Unheard_of", 0.1), ("G", 0.0))),
+    Event("ran", frame="G", probability=0.3, alternatives=(("F", 0.1),)),
+    Event("ran", frame="G"),
+    Event("ran"),
+)
+
+
+@pytest.mark.parametrize(("least", "known"), [(0.0, "FFGG."), (0.5, "FF.G."), (0.9, "F..G.")])
+def test_one_soft_file_gives_labels_at_any_probability(least: float, known: str, tmp_path: Path) -> None:
+    paths = write_splits(tmp_path, train=[Document("a", SOFT)], valid=[], test=[])
+    hard = prepare(paths, tmp_path / "hard", PrepareOptions(min_probability=least))
+    soft = prepare(paths, tmp_path / "soft", PrepareOptions(min_probability=least, soft_labels=True))
+    documents = soft.split("train")
+    assert documents.frames.tolist() == hard.split("train").frames.tolist()
+    assert [soft.frames.name(f) if f >= 0 else "." for f in documents.frames.tolist()] == list(known)
+    assert hard.split("train").soft_frames is None
+    assert documents.soft_frames is not None
+    assert documents.soft_weights is not None
+    # The label first; weights sum to one where there is a label.
+    assert documents.soft_frames[:, 0].tolist() == documents.frames.tolist()
+    np.testing.assert_allclose(documents.soft_weights.sum(1), documents.frames >= 0, rtol=1e-6)
+    if least <= 0.5:
+        assert documents.soft_frames[1].tolist() == [soft.frames.id("F"), soft.frames.id("G"), -1, -1]
+        np.testing.assert_allclose(documents.soft_weights[1], [0.5 / 0.8, 0.3 / 0.8, 0, 0], rtol=1e-6)
+    assert collate(documents, np.array([0])).labels()[1].sum() == 0  # nothing is observed
 
 
 def test_documents_are_kept_whole_and_what_is_cut_is_counted(tmp_path: Path) -> None:

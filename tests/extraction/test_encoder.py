@@ -95,9 +95,7 @@ def test_the_span_in_a_sentence_is_its_verb() -> None:
 
 def test_arguments_decide_between_the_frames_of_a_verb(learned: EncoderAnnotator) -> None:
     events = examples()[:8]
-    assert [prediction and prediction[0] for prediction in learned.predict(events)] == [
-        e.frame for e in events
-    ]
+    assert [ranking[0][0] for ranking in learned.predict(events)] == [e.frame for e in events]
 
 
 def test_probabilities_sum_to_one_and_do_not_depend_on_the_batch(

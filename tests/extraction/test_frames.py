@@ -273,6 +273,21 @@ def test_a_threshold_leaves_uncertain_events_latent(threshold: float, tmp_path: 
     assert done.labelled + done.uncertain + done.unknown == 4
 
 
+def test_soft_annotation_writes_the_likeliest_frames_whatever_the_threshold(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "in.jsonl", [STORY])
+    many = {"hit": {"F": 50, "A": 20, "B": 15, "C": 8, "D": 7}, "leave": {"G": 97, "H": 3}}
+    options = AnnotateOptions(soft=True, replace=True, threshold=0.9)
+    done = annotate(tmp_path / "in.jsonl", tmp_path / "out.jsonl", Lexicon(many), options)
+    [document] = read_documents(tmp_path / "out.jsonl")
+    assert [(e.frame, e.probability, e.alternatives) for e in document.events] == [
+        ("F", 0.5, (("A", 0.2), ("B", 0.15), ("C", 0.08))),
+        ("G", 0.97, ()),
+        (None, None, ()),
+        (None, None, ()),
+    ]
+    assert (done.labelled, done.uncertain, done.unknown) == (1, 1, 2)
+
+
 def test_learning_from_events_by_themselves_or_in_documents(tmp_path: Path) -> None:
     events = planted(30, 6)
     alone = [{"lemma": e.lemma, **dict(zip(SLOTS, e.words, strict=False))} for e in events]

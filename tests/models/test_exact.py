@@ -19,6 +19,7 @@ from torch.distributions import Categorical, kl_divergence
 import ssdvae
 from ssdvae.data.batches import Batch
 from ssdvae.inference.posterior import infer_latents
+from ssdvae.models import losses
 from ssdvae.models.base import as_frame_model
 from ssdvae.models.exact import ExactModel
 from ssdvae.models.latents import FramePosterior, LatentQuery
@@ -287,6 +288,52 @@ def gradients(model: ExactModel, batch: Batch, names: set[str] | None = None) ->
             total = torch.stack([signs.get(name, 1) * loss.terms[name].sum() for name in sorted(names)]).sum()
         found = torch.autograd.grad(total, list(model.parameters()), allow_unused=True)
     return dict(zip((name for name, _ in model.named_parameters()), found, strict=True))
+
+
+def soft_batch(model: ExactModel) -> tuple[Batch, Tensor]:
+    """Documents of one event with a label of three frames each, the label first, and the weights."""
+    batch = batch_of(model, [1] * 20, observe=1)
+    frames = (batch.observed[..., None] + torch.arange(3)) % FRAMES
+    weights = torch.rand(20, 1, 3, dtype=torch.float64).softmax(-1)
+    return dataclasses.replace(batch, soft_frames=frames, soft_weights=weights), weights[:, 0]
+
+
+@pytest.mark.parametrize("sampled_words", [0, 4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_soft_label_has_the_expected_loss_and_gradient_of_hard_ones(kind: str, sampled_words: int) -> None:
+    model = in_training(**KINDS[kind], sampled_words=sampled_words).eval()
+    batch, weights = soft_batch(model)
+    assert batch.soft_frames is not None
+    hard = [with_frames(batch, batch.soft_frames[..., k]) for k in range(3)]
+    # The others are none of a soft label, which counts where its first frame is the observed one.
+    each = torch.stack([model(one, noise(20)).per_document for one in hard[1:]], dim=1)
+    first = model(dataclasses.replace(batch, soft_frames=None, soft_weights=None), noise(20)).per_document
+    mean = (weights * torch.cat([first[:, None], each], dim=1)).sum(1)
+    torch.testing.assert_close(model(batch, noise(20)).per_document, mean)
+    one = batch.part(slice(0, 1))
+    plain = dataclasses.replace(one, soft_frames=None, soft_weights=None)
+    parts = [gradients(model, plain)] + [gradients(model, part.part(slice(0, 1))) for part in hard[1:]]
+    for name, gradient in gradients(model, one).items():
+        of_parts = [part[name] for part in parts]
+        if gradient is not None:
+            known = [torch.zeros_like(gradient) if part is None else part for part in of_parts]
+            terms = [weight * part for weight, part in zip(weights[0], known, strict=True)]
+            torch.testing.assert_close(gradient, torch.stack(terms).sum(0))
+
+
+def test_the_gradients_of_soft_labels_are_those_of_the_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their weights in the loss are known before it, so that no logits are computed twice."""
+    model = in_training()
+    batch, _ = soft_batch(model)
+    real, made = losses._Gradients, list[object]()
+
+    def count(layer: losses._Layer) -> losses._Gradients:
+        made.append(layer)
+        return real(layer)
+
+    monkeypatch.setattr(losses, "_Gradients", count)
+    gradients(model, batch)
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize("sampled_words", [0, 4])

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from ssdvae.data.documents import Documents
 from ssdvae.io.progress import checkpoint
@@ -64,6 +65,8 @@ class Batch:
     frames: Int[Tensor, "B M"]
     observed: Int[Tensor, "B M"]
     mask: Bool[Tensor, "B M"]
+    soft_frames: Int[Tensor, "B M K"] | None = None
+    soft_weights: Float[Tensor, "B M K"] | None = None
 
     @classmethod
     def of_words(cls, tokens: Int[Tensor, "B M S"]) -> Batch:
@@ -96,7 +99,25 @@ class Batch:
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
         """Return the batch with each of its parts changed."""
-        return Batch(*(change(getattr(self, field.name)) for field in fields(self)))
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: change(part) for name, part in parts.items() if part is not None})
+
+    def labels(
+        self, hard: Int[Tensor, "B M"] | None = None
+    ) -> tuple[Int[Tensor, "N K"], Float[Tensor, "N K"]]:
+        """Return the frames of the real events and their weights, which sum to 1, or to 0 where latent.
+
+        A soft label counts where its first frame is the ``hard`` one, by default the observed one; any other
+        hard label is certain.
+        """
+        label = (self.observed if hard is None else hard)[self.mask][:, None]
+        frames, weights = label.clamp_min(0), (label >= 0).float()
+        if self.soft_frames is None or self.soft_weights is None:
+            return frames, weights
+        soft, shares = self.soft_frames[self.mask], self.soft_weights[self.mask]
+        agrees, more = (label >= 0) & (soft[:, :1] == label), soft.shape[1] - 1
+        certain = functional.pad(frames, (0, more)), functional.pad(weights, (0, more))
+        return soft.clamp_min(0).where(agrees, certain[0]), shares.where(agrees, certain[1])
 
 
 def mask_frames(documents: Documents, observe: float, seed: int) -> NDArray[np.int32]:
@@ -131,6 +152,12 @@ def collate(
         if observed is None
         else torch.from_numpy(documents.gather(observed, rows, -1)).long(),
         mask=torch.from_numpy(documents.places(rows)[1]),
+        soft_frames=None
+        if documents.soft_frames is None
+        else torch.from_numpy(documents.gather(documents.soft_frames, rows, -1)).long(),
+        soft_weights=None
+        if documents.soft_weights is None
+        else torch.from_numpy(documents.gather(documents.soft_weights, rows, 0)),
     )
 
 

@@ -18,7 +18,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -47,6 +47,20 @@ FORMAT = 1
 
 SCHEMA = pa.schema([("id", pa.string()), ("tokens", pa.list_(pa.int32())), ("frames", pa.list_(pa.int32()))])
 """One row per document: the words in all slots of its events, and their frames, −1 where there is none."""
+
+SOFT_FRAMES = 4
+"""Frames of a soft label, at most."""
+
+SOFT = pa.schema([("soft_frames", pa.list_(pa.int32())), ("soft_weights", pa.list_(pa.float32()))])
+"""Columns of soft labels: for each event ``SOFT_FRAMES`` frames, the label first, and weights that sum to 1.
+
+Unused places have the frame −1 and the weight 0, as all places of an unlabelled event."""
+
+
+def schema(soft: bool) -> pa.Schema:
+    """Return the columns of a corpus with or without soft labels."""
+    return pa.schema([*SCHEMA, *SOFT]) if soft else SCHEMA
+
 
 AGAIN = "prepare the corpus again"
 
@@ -123,6 +137,7 @@ class Settings(Record, extra="ignore"):
 
     events: Annotated[int, Field(ge=1, le=MOST_EVENTS)] | None
     lowercase: bool
+    soft_labels: bool = False
 
 
 def _check_digest(digest: str) -> str:
@@ -353,7 +368,8 @@ class Corpus:
         return documents
 
     def _read(self, path: Path) -> Documents:
-        table = read_table(path, SCHEMA)
+        soft = bool(self.manifest["settings"].get("soft_labels"))
+        table = read_table(path, schema(soft))
         tokens, frames = (_flat_numbers(table.column(key)) for key in ("tokens", "frames"))
         words, lengths = (_list_lengths(table.column(key)) for key in ("tokens", "frames"))
         check_range(path, "events", lengths, 1, self.events or np.iinfo(np.int32).max)
@@ -371,7 +387,18 @@ class Corpus:
             ("frames", documents.frames, -1, len(self.frames) - 1),
         ):
             check_range(path, key, values, lowest, highest, documents.starts)
-        return documents
+        return self._with_soft_labels(documents, path, table) if soft else documents
+
+    def _with_soft_labels(self, documents: Documents, path: Path, table: pa.Table) -> Documents:
+        for key in SOFT.names:
+            if (_list_lengths(table.column(key)) != SOFT_FRAMES * documents.lengths).any():
+                raise DataError(
+                    path, None, f"lists in {key!r}", f"{SOFT_FRAMES} numbers for each event", AGAIN
+                )
+        frames, weights = (_flat_numbers(table.column(key)).reshape(-1, SOFT_FRAMES) for key in SOFT.names)
+        check_range(path, "soft_frames", frames, -1, len(self.frames) - 1, documents.starts)
+        check_range(path, "soft_weights", weights, 0, 1, documents.starts)
+        return replace(documents, soft_frames=frames, soft_weights=weights)
 
 
 def read_table(path: Path, layout: pa.Schema) -> pa.Table:
@@ -396,7 +423,7 @@ def read_table(path: Path, layout: pa.Schema) -> pa.Table:
     return table
 
 
-def _flat_numbers(column: pa.ChunkedArray) -> NDArray[np.int32]:
+def _flat_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     """Return all numbers of a column of lists, one list after another."""
     parts = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in column.chunks]
     return np.concatenate([np.empty(0, np.int32), *parts]) if len(parts) != 1 else np.asarray(parts[0])

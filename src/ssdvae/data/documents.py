@@ -34,6 +34,8 @@ class Documents:
     frames: NDArray[np.int32]  # E, −1 where there is none
     starts: NDArray[np.int64]  # N: the first event of each document
     lengths: NDArray[np.int32]  # N: the number of its events, at least 1
+    soft_frames: NDArray[np.int32] | None = None  # E K: of the annotator, the likeliest first
+    soft_weights: NDArray[np.float32] | None = None  # E K
 
     @classmethod
     def of_events(
@@ -52,11 +54,14 @@ class Documents:
         """Return the documents of several files, one file after another."""
         if len(parts) == 1:
             return parts[0]
-        tokens, frames = (lazy_concat([getattr(part, key) for part in parts]) for key in ("tokens", "frames"))
+        keys = ("tokens", "frames", "soft_frames", "soft_weights")
+        columns = {key: [getattr(part, key) for part in parts] for key in keys}
+        joined = {key: lazy_concat(arrays) for key, arrays in columns.items() if arrays[0] is not None}
         before = np.cumsum([0, *(len(part.frames) for part in parts)])
         starts = np.concatenate([part.starts + n for part, n in zip(parts, before, strict=False)])
         ids = pa.chunked_array([chunk for part in parts for chunk in part.ids.chunks], pa.string())
-        return cls(ids, tokens, frames, starts, np.concatenate([part.lengths for part in parts]))
+        lengths = np.concatenate([part.lengths for part in parts])
+        return cls(ids=ids, starts=starts, lengths=lengths, **joined)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -156,15 +161,15 @@ def describe_cut(documents: Documents, events: int | None) -> str | None:
     return f"{first} of each document: leaves out {lost / total:.0%} of the events ({lost:,} of {total:,})"
 
 
-def lazy_concat(parts: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+def lazy_concat(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return several arrays as one that reads from disk only the rows that are used."""
-    return parts[0] if len(parts) == 1 else cast("NDArray[np.int32]", LazyConcat(parts))
+    return parts[0] if len(parts) == 1 else cast("NDArray[Any]", LazyConcat(parts))
 
 
 class LazyConcat(NDArrayOperatorsMixin):
     """A concatenation of arrays. Rows and columns are copied on demand; other operations copy all of it."""
 
-    def __init__(self, parts: Sequence[NDArray[np.int32]]) -> None:
+    def __init__(self, parts: Sequence[NDArray[Any]]) -> None:
         self.parts = list(parts)
         self.ends = np.cumsum([len(part) for part in self.parts])
 
@@ -184,9 +189,9 @@ class LazyConcat(NDArrayOperatorsMixin):
             return self._rows(key)
         return np.asarray(self)[key]
 
-    def _rows(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+    def _rows(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Return the rows of an array of indices of any shape."""
-        found = np.empty((*rows.shape, *self.shape[1:]), np.int32)
+        found = np.empty((*rows.shape, *self.shape[1:]), self.parts[0].dtype)
         places = np.searchsorted(self.ends, rows, side="right")
         for number in np.unique(places):
             here, part = places == number, self.parts[number]

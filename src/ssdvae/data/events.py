@@ -43,7 +43,7 @@ MISSING = "None"
 HOLE = "?"
 """The placeholder of a missing word; as the head of an event without other words, of a missing event."""
 
-EXTRAS = frozenset({"probability", "lemma", "origin"})
+EXTRAS = frozenset({"probability", "alternatives", "lemma", "origin"})
 """The optional keys of an event beside its words and its frame."""
 
 Words = tuple[str, ...]
@@ -72,14 +72,15 @@ class Event:
     The corpus, model or reader knows the names and the number of the slots. An empty slot is ``None`` here
     and the word ``MISSING`` for a model; empty slots at the end are left out, so that equal events are equal
     whatever the number of slots. ``frame`` is a name from any label set, or ``None`` if it is latent, and
-    ``probability`` the confidence of its annotator. Events that were extracted from text have ``lemma`` and
-    ``origin``.
+    ``probability`` the confidence of its annotator, whose ``alternatives`` are the next frames and their
+    probabilities. Events that were extracted from text have ``lemma`` and ``origin``.
     """
 
     head: str
     arguments: tuple[str | None, ...]
     frame: str | None
     probability: float | None
+    alternatives: tuple[tuple[str, float], ...]
     lemma: str | None
     origin: Origin | None
 
@@ -89,6 +90,7 @@ class Event:
         *arguments: str | None,
         frame: str | None = None,
         probability: float | None = None,
+        alternatives: tuple[tuple[str, float], ...] = (),
         lemma: str | None = None,
         origin: Origin | None = None,
     ) -> None:
@@ -99,6 +101,7 @@ class Event:
         put(self, "arguments", arguments)
         put(self, "frame", frame)
         put(self, "probability", probability)
+        put(self, "alternatives", alternatives)
         put(self, "lemma", lemma)
         put(self, "origin", origin)
 
@@ -109,8 +112,8 @@ class Event:
         return cls(head, *(None if word == MISSING else word for word in others), frame=frame)
 
     def changed(self, **changes: Any) -> Event:
-        """Return the event with another frame, probability, lemma or origin."""
-        known = {name: getattr(self, name) for name in ("frame", "probability", "lemma", "origin")}
+        """Return the event with another frame, probability, alternatives, lemma or origin."""
+        known = {name: getattr(self, name) for name in ("frame", *EXTRAS)}
         return Event(self.head, *self.arguments, **{**known, **changes})
 
     def values(self, width: int) -> tuple[str | None, ...]:
@@ -165,8 +168,8 @@ def event_from_text(text: str, slots: Slots = SLOTS) -> Event:
 def event_from_record(record: object, slots: Slots = SLOTS) -> Event:
     """Return the event of a mapping with a key for each slot and ``frame``; unknown keys are ignored.
 
-    So are a probability, a lemma and an origin of another type: other programs may mean something else by
-    these names, and no model reads them. A number that is no probability is refused.
+    So are a probability, alternatives, a lemma and an origin of another type: other programs may mean
+    something else by these names. A number that is no probability is refused.
     """
     if not isinstance(record, dict | Mapping):  # dict first, which is faster to check
         raise Malformed(shorten(record), f"an event such as {example(slots)}")
@@ -187,6 +190,7 @@ def event_from_record(record: object, slots: Slots = SLOTS) -> Event:
             *arguments,
             frame=frame,
             probability=_probability(get("probability")),
+            alternatives=_alternatives(get("alternatives")),
             lemma=lemma if isinstance(lemma, str) and lemma else None,
             origin=_origin(get("origin")),
         )
@@ -219,6 +223,15 @@ def _probability(value: object) -> float | None:
     return float(value)
 
 
+def _alternatives(records: object) -> tuple[tuple[str, float], ...]:
+    found = []
+    for record in records if isinstance(records, list | tuple) else ():
+        match record:
+            case {"frame": str(frame), "probability": float() | int() as value}:
+                found.append((one_word(frame) or MISSING, _probability(value) or 0.0))
+    return tuple(found)
+
+
 def _origin(record: object) -> Origin | None:
     match record:
         case {"sentence": int(sentence), "span": [int(start), int(end)], **rest}:
@@ -235,6 +248,8 @@ def event_to_record(event: Event, slots: Slots = SLOTS) -> dict[str, Any]:
     record: dict[str, Any] = dict(zip(slots, event.values(len(slots)), strict=True))
     record["frame"] = event.frame
     record |= {k: v for k in ("probability", "lemma") if (v := getattr(event, k)) is not None}
+    if event.alternatives:
+        record["alternatives"] = [{"frame": f, "probability": p} for f, p in event.alternatives]
     if (origin := event.origin) is not None:
         record["origin"] = {"sentence": origin.sentence, "span": [origin.start, origin.end]}
         if origin.negated:

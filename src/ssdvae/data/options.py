@@ -104,6 +104,17 @@ class PrepareOptions(ColumnOptions):
         False,
         description="drop events without a frame, as the paper does; by default they are kept, as latent",
     )
+    min_probability: float = Field(
+        0.0,
+        description="lowest probability of a frame that an annotator found; below it, the event is latent",
+        ge=0,
+        le=1,
+    )
+    soft_labels: bool = Field(
+        False,
+        description="keep the likeliest frames of labelled events with their probabilities, where an "
+        "annotator wrote them (annotate --soft): ssdvae-exact then learns from the expected label loss",
+    )
     lowercase: bool = Field(True, description="convert all words to lower case")
     lemmas: bool = Field(
         False, description="take the lemma of a head instead of its form, where events have lemmas"
@@ -228,6 +239,11 @@ class AnnotateOptions(StreamOptions):
         description="lowest probability of a frame that is written; below it, the event stays latent",
         ge=0,
         le=1,
+    )
+    soft: bool = Field(
+        False,
+        description="write the likeliest frame of every event, whatever its probability, and the next ones; "
+        "`prepare` then chooses among them (--min-probability, --soft-labels)",
     )
     replace: bool = Field(False, description="annotate events that already have a frame, too")
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ssdvae.data.corpus import ITEMS, SCHEMA, Corpus, split_file, write_manifest
+from ssdvae.data.corpus import ITEMS, SOFT_FRAMES, Corpus, schema, split_file, write_manifest
 from ssdvae.data.events import MISSING, Document, Event, Words, folded, one_word
 from ssdvae.data.items import ItemBuilder
 from ssdvae.data.options import SPLITS, EngineOptions, PrepareOptions, Split
@@ -60,9 +60,32 @@ def usable_events(
 
 
 def _usable_before_cut(document: Document, options: PrepareOptions, frames: Inventory | None) -> list[Event]:
+    events = list(document.events)
+    if options.min_probability:
+        events = [_certain_enough(event, options.min_probability) for event in events]
     if not options.drop_unlabelled:
-        return list(document.events)
-    return [e for e in document.events if e.frame is not None and (frames is None or e.frame in frames)]
+        return events
+    return [e for e in events if e.frame is not None and (frames is None or e.frame in frames)]
+
+
+def _certain_enough(event: Event, least: float) -> Event:
+    if event.probability is None or event.probability >= least:
+        return event
+    return event.changed(frame=None, probability=None, alternatives=())
+
+
+def soft_label(event: Event, frames: Inventory) -> list[tuple[int, float]]:
+    """Return the ids of the likeliest known frames and their probabilities, made to sum to 1, label first.
+
+    What an annotator gives to other frames is shared out in proportion. An event without a label has none.
+    """
+    label = frames.id(event.frame)
+    if label < 0:
+        return []
+    others = [(frames.id(frame), p) for frame, p in event.alternatives if p > 0]
+    known = [(label, event.probability or 1.0), *((n, p) for n, p in others if n not in (-1, label))]
+    total = sum(p for _, p in known[:SOFT_FRAMES])
+    return [(number, p / total) for number, p in known[:SOFT_FRAMES]]
 
 
 def words_of(event: Event, options: PrepareOptions) -> Words:
@@ -229,6 +252,7 @@ class _EncodedSplit:
         self.ends: list[int] = [0]  # of each document, in events
         self.tokens: list[int] = []
         self.frames: list[int] = []
+        self.soft: list[tuple[int, float]] = []  # ``SOFT_FRAMES`` of each event
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
         self.items = None if split == "train" else ItemBuilder(options)
 
@@ -238,7 +262,7 @@ class _EncodedSplit:
         usable = _usable_before_cut(document, options, frames)
         events = usable[: options.events]
         if options.drop_unlabelled:
-            counts["dropped_events"] += sum(event.frame not in frames for event in document.events)
+            counts["dropped_events"] += len(document.events) - len(usable)
         if len(events) < options.min_events:
             counts["too_short"] += 1
             return
@@ -251,6 +275,10 @@ class _EncodedSplit:
         self.ends.append(self.ends[-1] + len(events))
         self.tokens += words
         self.frames += known
+        if options.soft_labels:
+            for event in events:
+                soft = soft_label(event, frames)
+                self.soft += soft + [(-1, 0.0)] * (SOFT_FRAMES - len(soft))
         counts["documents"] += 1
         counts["events"] += len(events)
         counts["one_event"] += len(events) == 1
@@ -259,20 +287,26 @@ class _EncodedSplit:
         counts["unknown_words"] += words.count(vocabulary.unknown)
 
     def rows(self) -> pa.RecordBatch:
-        return _record_batch(
-            self.ids, np.array(self.ends), self.tokens, self.frames, len(self.options.slot_names)
-        )
+        slots = len(self.options.slot_names)
+        soft = self.soft if self.options.soft_labels else None
+        return _record_batch(self.ids, np.array(self.ends), self.tokens, self.frames, slots, soft)
 
 
-def _record_batch(ids: Any, ends: Any, tokens: Any, frames: Any, slots: int) -> pa.RecordBatch:
-    """Return rows of ``SCHEMA``. ``ends`` are the ends of the documents in events, from 0."""
+def _record_batch(
+    ids: Any, ends: Any, tokens: Any, frames: Any, slots: int, soft: list[tuple[int, float]] | None = None
+) -> pa.RecordBatch:
+    """Return rows of ``schema``. ``ends`` are the ends of the documents in events, from 0."""
 
-    def lists(numbers: Any, each: int) -> pa.ListArray:
-        return pa.ListArray.from_arrays(pa.array(each * ends, pa.int32()), pa.array(numbers, pa.int32()))
+    def lists(numbers: Any, each: int, kind: pa.DataType) -> pa.ListArray:
+        return pa.ListArray.from_arrays(pa.array(each * ends, pa.int32()), pa.array(numbers, kind))
 
-    return pa.record_batch(
-        [pa.array(ids, pa.string()), lists(tokens, slots), lists(frames, 1)], schema=SCHEMA
-    )
+    columns = [pa.array(ids, pa.string()), lists(tokens, slots, pa.int32()), lists(frames, 1, pa.int32())]
+    if soft is not None:
+        columns += [
+            lists([frame for frame, _ in soft], SOFT_FRAMES, pa.int32()),
+            lists([weight for _, weight in soft], SOFT_FRAMES, pa.float32()),
+        ]
+    return pa.record_batch(columns, schema=schema(soft is not None))
 
 
 Encoded = tuple[pa.RecordBatch, "Counter[str]", ItemBuilder | None]
@@ -292,9 +326,9 @@ def _encode_documents(
 class _SplitFiles:
     """The Arrow streams of a split, with the same number of documents however these arrive."""
 
-    def __init__(self, folder: Path, split: Split) -> None:
+    def __init__(self, folder: Path, split: Split, soft: bool) -> None:
         self.folder, self.split, self.files = folder, split, 0
-        self.waiting = SCHEMA.empty_table()
+        self.waiting = schema(soft).empty_table()
         self.longest = 0  # events of a document
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -307,7 +341,7 @@ class _SplitFiles:
     def _write_file(self) -> None:
         rows, self.waiting = self.waiting.slice(0, ROWS), self.waiting.slice(ROWS)
         path = self.folder / split_file(self.split, self.files)
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, SCHEMA) as writer:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, rows.schema) as writer:
             # Copied, not sliced: the same documents give the same bytes, whatever they were sliced from.
             writer.write_table(rows.take(pa.array(range(len(rows)), pa.int64())).combine_chunks())
         self.files += 1
@@ -325,7 +359,7 @@ def _write_splits(
     counts: dict[Split, Counter[str]] = {split: Counter(dict.fromkeys(COUNTS, 0)) for split in SPLITS}
     builders: dict[Split, ItemBuilder] = {s: ItemBuilder(options) for s in SPLITS if s != "train"}
     work = partial(_encode_documents, options=options, vocabulary=vocabulary, frames=frames)
-    files = {split: _SplitFiles(folder, split) for split in SPLITS}
+    files = {split: _SplitFiles(folder, split, options.soft_labels) for split in SPLITS}
     for path in dict.fromkeys(passes.source.path(split) for split in SPLITS):
         for part in passes.map_documents(path, "writing", work):
             for split, (rows, counted, items) in part.items():
@@ -359,7 +393,9 @@ def single_events(corpus: Corpus, out: Path) -> Corpus:
         write_manifest(
             temporary,
             sources={str(corpus.folder): corpus.fingerprint},
-            options=options.changed(single_events=True, events=1, min_events=1, cloze_items=0),
+            options=options.changed(
+                single_events=True, events=1, min_events=1, cloze_items=0, soft_labels=False
+            ),
             words=corpus.manifest["words"],
             frames=corpus.manifest["frames"],
             splits=counts,
@@ -374,7 +410,7 @@ def _write_single_events(corpus: Corpus, split: Split, folder: Path) -> dict[str
     counts = corpus.manifest["splits"][split]
     with (
         pa.OSFile(str(folder / split_file(split, 0)), "wb") as file,
-        pa.ipc.new_stream(file, SCHEMA) as writer,
+        pa.ipc.new_stream(file, schema(soft=False)) as writer,
     ):
         if counts["documents"]:
             documents = corpus.split(split)

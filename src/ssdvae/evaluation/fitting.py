@@ -16,6 +16,7 @@ from ssdvae.data.batches import collate, within_bounds
 from ssdvae.data.documents import Documents
 from ssdvae.models.base import Model
 from ssdvae.models.exact import ExactModel
+from ssdvae.models.mixture import expected
 
 POWERS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 SHARPNESS = (0.4, 0.6, 0.8, 1.0, 1.2)
@@ -68,12 +69,13 @@ def fit_reader(
         if not bool(known.any()):
             continue
         exact, gold = model.exact_posterior(part)[known], gold[known]
+        labels = tuple(x[known] for x in part.labels(part.frames))
         for reader, log_q in enumerate(model.read_by_each(part)):
             for p, power in enumerate(POWERS):
                 scores = log_q[known] + power * exact
                 correct[reader, p] += (scores.argmax(1) == gold).sum().cpu()
                 for s, sharpness in enumerate(SHARPNESS):
-                    log_p = (sharpness * scores).log_softmax(-1).gather(1, gold[:, None])
+                    log_p = expected((sharpness * scores).log_softmax(-1), *labels)
                     nats[reader, p, s] -= log_p.double().sum().cpu()
     nats, correct = reduce(nats), reduce(correct)
     model.train(training)

@@ -105,7 +105,7 @@ def _agreement(reader: Annotator, documents: Iterable[Document]) -> float:
     right = total = 0
     for document in documents:
         for event, guess in zip(document.events[1:], reader.predict(document.events[1:]), strict=True):
-            right += guess is not None and guess[0] == event.frame
+            right += bool(guess) and guess[0][0] == event.frame
             total += 1
     return right / total
 

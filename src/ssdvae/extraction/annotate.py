@@ -18,7 +18,7 @@ from ssdvae.data.options import AnnotateOptions, ExtractOptions
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.stream import Chunk, Task, document_files, one_by_one, parse_document, stream
 from ssdvae.extraction import classifier, framenet
-from ssdvae.extraction.classifier import FrameClassifier, FramePrediction, read_lexicon
+from ssdvae.extraction.classifier import FrameClassifier, Ranking, read_lexicon
 from ssdvae.extraction.extract import extract
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import check_exists
@@ -34,13 +34,17 @@ CHUNK = 1000
 """Documents that a process takes at once: annotating them takes about as long as starting a process."""
 
 
+SOFT_FRAMES, SOFT_PROBABILITY = 4, 0.05
+"""With ``soft``, so many frames are written at most, and those after the first if they are so likely."""
+
+
 class Annotator(Protocol):
-    """Predicts a frame for each event, or None.
+    """Predicts the likeliest frames of each event, none for one whose verb it does not know.
 
     It is pickled for the processes that share the work. Equal fingerprints mean equal predictions.
     """
 
-    def predict(self, events: Sequence[Event]) -> list[FramePrediction | None]: ...
+    def predict(self, events: Sequence[Event], most: int = 1) -> list[Ranking]: ...
 
     def fingerprint(self) -> str: ...
 
@@ -53,7 +57,7 @@ class AnnotationCounts:
     events: int = 0
     kept: int = 0  # had a frame
     labelled: int = 0  # got a frame
-    uncertain: int = 0  # below the threshold
+    uncertain: int = 0  # below the threshold; with ``soft``, their frames are written too
     unknown: int = 0  # no frame of the verb is known
     resumed: int = 0  # documents that an earlier run had annotated
     skipped: Skipped | None = None  # bad documents; None if the first one stops the annotation
@@ -94,7 +98,7 @@ def _annotate_chunk(tasks: Sequence[Task], annotator: Annotator, options: Annota
         except UserError as error:
             parsed.append((place, error))
     events = [e for _, document in parsed if isinstance(document, Document) for e in document.events]
-    predictions = iter(annotator.predict(events))
+    predictions = iter(annotator.predict(events, SOFT_FRAMES if options.soft else 1))
 
     def work(document: Document | UserError) -> tuple[Document, Mapping[str, int]]:
         if isinstance(document, UserError):
@@ -105,21 +109,22 @@ def _annotate_chunk(tasks: Sequence[Task], annotator: Annotator, options: Annota
 
 
 def _annotate_document(
-    document: Document, predictions: Sequence[FramePrediction | None], options: AnnotateOptions
+    document: Document, predictions: Sequence[Ranking], options: AnnotateOptions
 ) -> tuple[Document, Mapping[str, int]]:
-    """Return a document with the frames that reach the threshold, and counts of its events."""
+    """Return a document with the frames that reach the threshold, or all, and counts of its events."""
     events: list[Event] = []
     counts = Counter[str]()
-    for event, prediction in zip(document.events, predictions, strict=True):
+    for event, ranking in zip(document.events, predictions, strict=True):
         if event.frame is not None and not options.replace:
             counts["kept"] += 1
-        elif prediction is not None and prediction[1] >= options.threshold:
-            counts["labelled"] += 1
-            # Rounded after the comparison with the threshold.
-            event = event.changed(frame=prediction[0], probability=round(prediction[1], 4))
         else:
-            counts["unknown" if prediction is None else "uncertain"] += 1
-            event = event.changed(frame=None, probability=None)
+            reached = bool(ranking) and ranking[0][1] >= options.threshold
+            counts["labelled" if reached else "uncertain" if ranking else "unknown"] += 1
+            # Rounded after the comparison with the threshold.
+            written = [(frame, round(p, 4)) for frame, p in ranking if reached or options.soft]
+            frame, probability = written[0] if written else (None, None)
+            others = tuple(pair for pair in written[1:] if pair[1] >= SOFT_PROBABILITY)
+            event = event.changed(frame=frame, probability=probability, alternatives=others)
         events.append(event)
     return Document(document.id, tuple(events)), counts
 

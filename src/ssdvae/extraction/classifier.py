@@ -35,8 +35,8 @@ from ssdvae.io.errors import DataError, UserError, shorten
 from ssdvae.io.files import atomic_write, stop_at_first_error
 from ssdvae.io.records import Record, read_json
 
-FramePrediction = tuple[str, float]
-"""A frame and its probability."""
+Ranking = Sequence[tuple[str, float]]
+"""Frames and their probabilities, the likeliest first."""
 
 COLUMNS = {"verb": ("verb", "lemma"), "frame": ("frame",), "weight": ("weight", "probability", "count")}
 
@@ -77,19 +77,18 @@ class Lexicon:
         total = sum(choices.values())
         return {frame: weight / total for frame, weight in choices.items()} if total else {}
 
-    def predict(self, events: Sequence[Event]) -> list[FramePrediction | None]:
-        """Return the likeliest frame of each event; None for an unknown verb."""
-        return [most_likely(self.probabilities(event)) for event in events]
+    def predict(self, events: Sequence[Event], most: int = 1) -> list[Ranking]:
+        """Return the likeliest frames of each event, at most so many; none for an unknown verb."""
+        return [ranked(self.probabilities(event), most) for event in events]
 
     def fingerprint(self) -> str:
         """Return a hash of the entries, in their order, in which probabilities are added up."""
         return hashlib.sha256(json.dumps([self.frames, self.forms]).encode()).hexdigest()
 
 
-def most_likely(probabilities: Mapping[str, float]) -> FramePrediction | None:
-    """Return the likeliest frame; among equals, the first by name."""
-    best = min(probabilities, key=lambda frame: (-probabilities[frame], frame), default=None)
-    return None if best is None else (best, probabilities[best])
+def ranked(probabilities: Mapping[str, float], most: int) -> Ranking:
+    """Return the likeliest frames; among equals, the first by name."""
+    return sorted(probabilities.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
 
 
 def read_lexicon(path: Path) -> Lexicon:
@@ -196,9 +195,9 @@ class FrameClassifier:
         weights = np.exp(scores - scores.max())
         return dict(zip(frames, (weights / weights.sum()).tolist(), strict=True))
 
-    def predict(self, events: Sequence[Event]) -> list[FramePrediction | None]:
-        """Return the likeliest frame of each event; None for an unknown verb."""
-        return [most_likely(self.probabilities(event)) for event in events]
+    def predict(self, events: Sequence[Event], most: int = 1) -> list[Ranking]:
+        """Return the likeliest frames of each event, at most so many; none for an unknown verb."""
+        return [ranked(self.probabilities(event), most) for event in events]
 
     def fingerprint(self) -> str:
         """Return a hash of the lexicon and the weights."""

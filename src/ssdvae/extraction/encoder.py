@@ -28,8 +28,8 @@ from torch import Tensor, nn
 
 from ssdvae.data.events import SLOTS, Document, Event
 from ssdvae.extraction.classifier import (
-    FramePrediction,
     Lexicon,
+    Ranking,
     labelled,
     learn_lexicon,
     load_lexicon,
@@ -152,12 +152,13 @@ class EncoderAnnotator:
 
     # Answers
 
-    def predict(self, events: Sequence[Event]) -> list[FramePrediction | None]:
-        """Return the likeliest frame of each event."""
+    def predict(self, events: Sequence[Event], most: int = 1) -> list[Ranking]:
+        """Return the likeliest frames of each event, at most so many."""
         if not events:
             return []
-        values, places = self.probabilities(events).max(1)
-        return [(self.frames[n], p) for n, p in zip(places.tolist(), values.tolist(), strict=True)]
+        found = self.probabilities(events).topk(min(most, len(self.frames)))
+        numbers = zip(found.indices.tolist(), found.values.tolist(), strict=True)
+        return [[(self.frames[n], p) for n, p in zip(*row, strict=True)] for row in numbers]
 
     def probabilities(self, events: Sequence[Event], bare: bool = False) -> Tensor:
         """Return p(frame | event) for each event: by its sentence if it has one, unless ``bare``."""

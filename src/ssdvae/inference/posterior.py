@@ -171,7 +171,7 @@ class InferredDocument:
 
 def gold_record(event: Event, slots: Slots) -> dict[str, Any]:
     """Return the record of an event, with its known frame under the name ``gold``."""
-    record = event_to_record(event, slots)
+    record = event_to_record(event.changed(alternatives=()), slots)
     return {("gold" if name == "frame" else name): value for name, value in record.items()}
 
 

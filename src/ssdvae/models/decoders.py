@@ -146,12 +146,12 @@ class ExactDecoder(GRUDecoder):
         self,
         states: Float[Tensor, "N S h"],
         words: Int[Tensor, "N S"],
-        observed: Int[Tensor, " N"],
+        labels: tuple[Int[Tensor, "N K"], Float[Tensor, "N K"]],
         drawn: Drawn | None = None,
     ) -> EventScores:
         """Score events under each frame, from the states before each of their words.
 
-        ``observed`` are the frames that the loss takes for certain, −1 where it sums over all.
+        ``labels`` are frames and their weights in the loss (``Batch.labels``), 0 where it sums over all.
         """
         log_frames = self.log_frames(states[:, 0])
         rows = self.output.project(states)
@@ -159,10 +159,12 @@ class ExactDecoder(GRUDecoder):
         frames = self._frame_rows(words[:, 0])
         event, place = (frames >= 0).nonzero(as_tuple=True)
         guided = rows[event, 1:] + self._guidance()[frames[event, place]]
-        # Of an observed event, one row has a part in the loss: that of its frame, or the first, which stands
-        # for all frames that are no candidates.
-        own = (frames == observed[:, None]).long().argmax(1)[event] == place
-        expected = own.to(log_frames).masked_fill(observed[event] < 0, torch.nan)
+        # Of a labelled event, the rows of its label have a part in the loss; the first one stands for all
+        # frames that are no candidates.
+        label, weights = labels
+        own = (frames[:, :, None] == label[:, None]).long().argmax(1)
+        shares = weights.new_zeros(frames.shape).scatter_add(1, own, weights)
+        expected = shares.masked_fill(~weights.any(1, keepdim=True), torch.nan)[event, place]
         arguments = self._log_probs(guided, words[event, 1:], drawn, expected)
         by_place = arguments.new_zeros(*frames.shape, self.slots - 1).index_put((event, place), arguments)
         return EventScores(log_frames, heads, by_frame(by_place, frames, heads.shape[-1]))

@@ -40,7 +40,7 @@ from ssdvae.models.decoders import ExactDecoder, ExactState
 from ssdvae.models.latents import FramePosterior, LatentQuery, Latents
 from ssdvae.models.layers import to_padded
 from ssdvae.models.losses import Drawn
-from ssdvae.models.mixture import EventScores
+from ssdvae.models.mixture import EventScores, expected
 from ssdvae.models.options import ExactOptions
 from ssdvae.models.reader import HIDDEN, FrameReader, HeadFrameCounts
 
@@ -129,14 +129,15 @@ class ExactModel(LanguageModel, FrameModel):
     def forward(self, batch: Batch, noise: Noise) -> Loss:
         """Return −log p(words, observed frames), plus the losses of the readers, which train only readers.
 
-        The first is ``frame_nll`` − ``reconstruction``. It is computed as one term, so that the arguments of
-        an observed event are scored by its own frame alone.
+        Of a soft label s it is the expectation, −Σ_f s_f log p(f, event | h). The first is ``frame_nll`` −
+        ``reconstruction``. It is computed as one term, so that the arguments of an observed event are scored
+        by its own frame alone.
         """
         scored = self._score(batch, self._no_frames(batch), drawn=self.draw_words(noise))
         log_p = to_padded(scored.marginal(), batch.mask).sum(1)
         log_r = scored.posterior()
         frame_nll = to_padded(_nll(log_r, batch), batch.mask).sum(1)
-        loss = -to_padded(scored.joint_or_marginal(batch.observed[batch.mask]), batch.mask).sum(1)
+        loss = -to_padded(scored.joint_or_marginal(*batch.labels()), batch.mask).sum(1)
         terms = {"reconstruction": log_p, "frame_nll": frame_nll}
         shown, order = self._labels_shown(batch, noise), self._order_read(batch, noise)
         for kappa, reader in enumerate((self.frame_reader, self.rival)):
@@ -266,8 +267,7 @@ class ExactModel(LanguageModel, FrameModel):
         """Score the real events of a batch, one row each; after a state, or from the start."""
         start = state.decoder if isinstance(state, ExactState) else self.decoder.init_state(latents)
         states = self.decoder(self.word_reader(batch.tokens), start, latents).states
-        tokens, observed = batch.tokens[batch.mask], batch.observed[batch.mask]
-        return self.decoder.score(states[batch.mask], tokens, observed, drawn)
+        return self.decoder.score(states[batch.mask], batch.tokens[batch.mask], batch.labels(), drawn)
 
     def _no_frames(self, batch: Batch) -> Latents:
         return self._given(torch.full_like(batch.observed, -1), batch.mask)
@@ -278,16 +278,14 @@ class ExactModel(LanguageModel, FrameModel):
 
 
 def _nll(log_q: Float[Tensor, "N F"], batch: Batch) -> Float[Tensor, " N"]:
-    """Return −log q of the observed frames of the real events, 0 where none is."""
-    observed = batch.observed[batch.mask]
-    log_p: Tensor = log_q.gather(1, observed.clamp_min(0)[:, None])[:, 0]
-    return -log_p.masked_fill(observed < 0, 0)
+    """Return −Σ_f s_f log q(f) of the labels s of the real events, 0 where there is none."""
+    return -expected(log_q, *batch.labels())
 
 
 def _reader_loss(
     log_q: Float[Tensor, "N F"], log_r: Float[Tensor, "N F"], batch: Batch, kappa: int
 ) -> Float[Tensor, " N"]:
-    """Return −log q(I_m) of observed events and κ KL(r ‖ q) of the others."""
+    """Return the expected −log q of labelled events and κ KL(r ‖ q) of the others."""
     labelled = _nll(log_q, batch)
     if not kappa:
         return labelled

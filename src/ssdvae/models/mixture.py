@@ -102,11 +102,12 @@ class EventScores:
         """Return log p(v, a | h)."""
         return self.joint.logsumexp(-1)
 
-    def joint_or_marginal(self, observed: Int[Tensor, " N"]) -> Float[Tensor, " N"]:
-        """Return log p(f, v, a | h) of observed frames f, and log p(v, a | h) where none is (−1)."""
+    def joint_or_marginal(
+        self, frames: Int[Tensor, "N K"], weights: Float[Tensor, "N K"]
+    ) -> Float[Tensor, " N"]:
+        """Return Σ_k weight_k log p(f_k, v, a | h) of labels, and log p(v, a | h) where all weights are 0."""
         joint = self.joint
-        own = joint.gather(1, observed.clamp_min(0)[:, None])[:, 0]
-        return own.where(observed >= 0, joint.logsumexp(-1))
+        return expected(joint, frames, weights).where(weights.any(1), joint.logsumexp(-1))
 
     def posterior(self) -> Float[Tensor, "N F"]:
         """Return log r(f | h, v, a)."""
@@ -120,6 +121,13 @@ class EventScores:
         one = of_frame - self.log_frames.gather(1, index)
         log_p = one.where((given >= 0)[:, None], so_far.logsumexp(1))
         return log_p.diff(dim=-1, prepend=torch.zeros_like(log_p[:, :1]))
+
+
+def expected(
+    log_p: Float[Tensor, "N F"], frames: Int[Tensor, "N K"], weights: Float[Tensor, "N K"]
+) -> Float[Tensor, " N"]:
+    """Return Σ_k weight_k log p(f_k): the log-probability of a label, hard or soft; 0 without one."""
+    return (weights * log_p.gather(1, frames).masked_fill(weights == 0, 0)).sum(1)
 
 
 UNSEEN = 0.5
