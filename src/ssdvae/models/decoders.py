@@ -161,7 +161,7 @@ class ExactDecoder(GRUDecoder):
         guided = rows[event, 1:] + self._guidance()[frames[event, place]]
         # Of a labelled event, the rows of its label have a part in the loss; the first one stands for all
         # frames that are no candidates.
-        label, weights = labels
+        label, weights = labels[0], labels[1].to(log_frames)
         own = (frames[:, :, None] == label[:, None]).long().argmax(1)
         shares = weights.new_zeros(frames.shape).scatter_add(1, own, weights)
         expected = shares.masked_fill(~weights.any(1, keepdim=True), torch.nan)[event, place]
