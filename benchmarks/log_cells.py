@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.log_measures import Floats
+from ssdvae.io.files import atomic_write
+from ssdvae.io.locks import lock_path
 
 
 class Key(NamedTuple):
@@ -54,8 +56,10 @@ class Cells:
         if not self._table.is_file():
             return {}
         with self._table.open(newline="") as file:
-            rows = [row for row in csv.DictReader(file) if None not in row.values()]  # not one that was cut
-        return {Key(row["log"], row["model"], int(row["seed"]), row["split"]): row for row in rows}
+            return {
+                Key(row["log"], row["model"], int(row["seed"]), row["split"]): row
+                for row in csv.DictReader(file)
+            }
 
     def add(
         self,
@@ -66,14 +70,14 @@ class Cells:
     ) -> None:
         """Write a cell: first the losses, then the row that says it is complete."""
         (self.folder / "losses").mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(self._losses(key), **{name: x.astype(np.float32) for name, x in losses.items()})
-        new = not self._table.is_file()
-        with self._table.open("a", newline="") as file:
-            writer = csv.writer(file)
-            if new:
-                writer.writerow(HEADER)
-            shown = [f"{figures[name]:.6g}" if name in figures else "" for name in FIGURES]
-            writer.writerow([*key, *shown, json.dumps(options, sort_keys=True)])
+        small: dict[str, Any] = {name: values.astype(np.float32) for name, values in losses.items()}
+        np.savez_compressed(self._losses(key), **small)
+        shown = [f"{figures[name]:.6g}" if name in figures else "" for name in FIGURES]
+        row = [*key, *shown, json.dumps(options, sort_keys=True)]
+        with lock_path(self.folder / "cells.lock", busy=None):
+            rows = [list(old.values()) for old in self.read().values()]
+            with atomic_write(self._table) as path, path.open("w", newline="") as file:
+                csv.writer(file).writerows([HEADER, *rows, row])
 
     def losses(self, key: Key) -> dict[str, Floats]:
         """Return the losses of each prefix of a cell."""

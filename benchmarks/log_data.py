@@ -56,8 +56,8 @@ def read_cases(path: Path, resource: str = XES.arguments[0]) -> list[Case]:
     rows: defaultdict[str, list[tuple[float, str, str]]] = defaultdict(list)
     assert XES.time is not None
     for _, event in xes_events(path, refuse):
-        days = datetime.fromisoformat(event[XES.time]).timestamp() / DAY
-        rows[event[XES.case]].append((days, event[XES.head], event.get(resource, "")))
+        when = datetime.fromisoformat(event[XES.time]).timestamp() / DAY
+        rows[event[XES.case]].append((when, event[XES.head], event.get(resource, "")))
     cases = []
     for id, events in rows.items():
         days, activities, resources = zip(*sorted(events, key=lambda event: event[0]), strict=True)

@@ -87,7 +87,8 @@ def _calibration_errors(confidence: Floats, right: NDArray[np.bool_]) -> Floats:
     order = np.argsort(confidence, kind="stable")
     gaps = (right - confidence)[:, order]
     edges = np.linspace(0, len(order), min(BINS, len(order)) + 1).astype(int)[:-1]
-    return np.abs(np.add.reduceat(gaps, edges, axis=1)).sum(1) / len(order)
+    sums: Floats = np.abs(np.add.reduceat(gaps, edges, axis=1)).sum(1)
+    return sums / len(order)
 
 
 class Difference(NamedTuple):

@@ -192,7 +192,7 @@ def losses(network: Network, batch: Padded, encoder: Encoder) -> Tensor:
 def fit(log: Log, options: NetworkOptions, seed: int) -> Fit:
     """Train a network on the training split, and keep the epoch that is best on the validation split."""
     torch.manual_seed(seed)
-    start, shuffle = time.perf_counter(), np.random.default_rng(seed)
+    start, shuffle = time.process_time(), np.random.default_rng(seed)
     encoder = Encoder(log.train, log.classes)
     network = Network(options, len(log.classes), len(encoder.resources) + 1)
     optimizer = torch.optim.AdamW(network.parameters(), options.learning_rate, weight_decay=0.01)
@@ -220,7 +220,7 @@ def fit(log: Log, options: NetworkOptions, seed: int) -> Fit:
         if stale >= PATIENCE:
             break
     network.load_state_dict(weights)
-    return Fit(network, encoder, best, time.perf_counter() - start)
+    return Fit(network, encoder, best, time.process_time() - start)
 
 
 Trial = Callable[[NetworkOptions], float]

@@ -54,7 +54,7 @@ Build = Callable[[Log, int, Path], System]
 
 def build_ngram(log: Log, seed: int, folder: Path) -> System:
     """Return the n-gram whose order has the lowest log loss on the validation split."""
-    start, true = time.perf_counter(), log.prefixes(log.valid).next
+    start, true = time.process_time(), log.prefixes(log.valid).next
 
     def log_loss(order: int) -> float:
         log_p = NGram(log.train, log.classes, order).log_p(log.valid)
@@ -62,7 +62,7 @@ def build_ngram(log: Log, seed: int, folder: Path) -> System:
 
     order = min(ORDERS, key=log_loss)
     model = NGram(log.train, log.classes, order)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     return System(lambda cases: Predictions(model.log_p(cases)), {"order": order}, seconds)
 
 
@@ -70,13 +70,13 @@ def build_medians(sizes: Iterable[int]) -> Build:
     """Return a builder of median times after the last activities, as many as are best on validation."""
 
     def build(log: Log, seed: int, folder: Path) -> System:
-        start, train, valid = time.perf_counter(), log.prefixes(log.train), log.prefixes(log.valid)
+        start, train, valid = time.process_time(), log.prefixes(log.train), log.prefixes(log.valid)
         models = {}
         for name in ("next_days", "remaining_days"):
             fitted = [MedianTimes(log.train, log.classes, k, getattr(train, name)) for k in sizes]
             errors = [np.abs(model.forecast(log.valid) - getattr(valid, name)) for model in fitted]
             models[name] = fitted[int(np.argmin([np.nanmean(error) for error in errors]))]
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         return System(
             lambda cases: Predictions(None, *(model.forecast(cases) for model in models.values())),
             {name: model.size for name, model in models.items()},
@@ -154,9 +154,9 @@ def measure_cell(log: Log, key: Key, cells: Cells) -> dict[str, float]:
     log.train, log.valid  # noqa: B018  # read before the clock runs
     system = MODELS[key.model](log, key.seed, cells.folder)
     cases = log.valid if key.split == "valid" else log.split(key.split)
-    true, start = log.prefixes(cases), time.perf_counter()
+    true, start = log.prefixes(cases), time.process_time()
     found = system.predict(cases)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     losses = losses_of(found, true)
     figures = figures_of(losses, true)
     figures |= {"train_seconds": system.seconds, "prefixes_per_second": len(true) / seconds}
