@@ -49,7 +49,7 @@ def head(served: Served, *lines: str, method: str = "POST", path: str = "/api/in
 
 
 def is_closed(client: socket.socket, seconds: float) -> bool:
-    """Whether the server hangs up within so many seconds."""
+    """Tell whether the server hangs up within so many seconds."""
     client.settimeout(seconds)
     try:
         while client.recv(2**16):

@@ -1,4 +1,4 @@
-"""Who may ask, how much, and what is answered: the same as by the functions."""
+"""Access, limits and answers of the server; the answers are those of the functions."""
 
 from __future__ import annotations
 

@@ -45,6 +45,17 @@ def test_an_owner_and_a_name_are_looked_up_on_the_hub(hub: list[str]) -> None:
     assert hub == ["someone/else"]
 
 
+@pytest.mark.parametrize("name", ["runs/nope", "here/run", "here/there", "wiki-en"])
+def test_a_name_with_the_prefix_of_the_hub_is_always_looked_up_there(
+    name: str, hub: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here" / "there").mkdir(parents=True)
+    with pytest.raises(UserError, match="gave no model"):
+        folder_of(f"hf://{name}")
+    assert hub == [name]
+
+
 def test_a_folder_and_a_packaged_model(folder: Path, hub: list[str]) -> None:
     assert folder_of(folder / "rnnlm") == folder_of(str(folder / "rnnlm")) == folder / "rnnlm"
     assert folder_of("wiki-en") == folder_of(None) == default_model()

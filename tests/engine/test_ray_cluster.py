@@ -45,7 +45,7 @@ def attempted(number: int, folder: Path, until: Path | None = None) -> int:
 
 
 def wait_for(fact: Callable[[], Any]) -> Any:
-    """What it says, once that is something."""
+    """Return what the function returns, once that is true."""
     latest = time.monotonic() + PATIENCE
     while not (found := fact()):
         assert time.monotonic() < latest

@@ -147,7 +147,7 @@ def _packed_log(folder: Path) -> Kind:
         return list(read_documents(place, columns=XES, strict=True))
 
     def holds(found: list[Any]) -> bool:
-        """What is read compressed is what is read plain."""
+        """Tell whether the compressed log reads like the plain one."""
         plain.write_bytes(gzip.decompress(path.read_bytes()))
         return found == read(plain)
 

@@ -1,4 +1,4 @@
-"""What every model in the table must obey."""
+"""Laws of every model in the table."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _padded(batch: Batch) -> Batch:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=variant_id)
 def test_padded_vectors_of_nan_change_nothing(variant: dict[str, Any]) -> None:
-    """What stands in the padding is not even multiplied by zero.
+    """Padding is not even multiplied by zero.
 
     Tied word vectors are also what words are predicted by, so none are tied here.
     """

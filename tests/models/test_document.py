@@ -88,7 +88,7 @@ def test_padding_and_other_documents_are_not_in_it(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_word_by_word_is_as_all_at_once(kind: str) -> None:
-    """What generation adds up is what evaluation scores."""
+    """Generation adds up the scores that evaluation gives."""
     model, batch = with_vector(kind), toy_batch([2] * 3)
     with torch.no_grad():
         latents = model.latents(LatentQuery.whole(batch, probabilities, noise(3)))

@@ -1,4 +1,4 @@
-"""Which precision is chosen, and why."""
+"""The choice of the precision, and its reason."""
 
 from __future__ import annotations
 

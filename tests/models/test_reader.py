@@ -56,7 +56,7 @@ def test_it_is_the_smoothed_log_odds_of_what_was_counted(pairs: list[tuple[int, 
 
 @given(PAIRS)
 def test_an_event_does_not_count_for_its_own_head(pairs: list[tuple[int, int]]) -> None:
-    """What training says of an event is what a corpus without it says, but for the frequency of frames."""
+    """Training infers an event as a corpus without it does, but for the frequency of frames."""
     whole = learned(pairs)
     for number, (head, frame) in enumerate(pairs):
         rest = pairs[:number] + pairs[number + 1 :]

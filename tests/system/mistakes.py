@@ -1,4 +1,4 @@
-"""What every command does with a mistake."""
+"""Mistakes, as every command must handle them."""
 
 from __future__ import annotations
 

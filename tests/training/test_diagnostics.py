@@ -1,4 +1,4 @@
-"""Whether frames mean something is said in training and evaluation, beside what counting would get."""
+"""Training and evaluation compare the inferred frames with what counting would get, and warn."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_a_lost_machine_comes_back_and_the_run_ends_as_it_would_have(corpus: Cor
 
 
 def _state(out: Path) -> State:
-    """That of a run that others are writing: a checkpoint may be put into its place while it is looked at."""
+    """Return the state of a run that others write: a checkpoint may be replaced while it is read."""
     while True:
         try:
             return Run(out).state()

@@ -1,4 +1,4 @@
-"""What is known of heads before training: frames have their names, though no event is labelled."""
+"""Supervision by a lexicon: frames have their names, though no event is labelled."""
 
 from __future__ import annotations
 

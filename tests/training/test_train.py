@@ -1,4 +1,4 @@
-"""What training does besides resuming."""
+"""Tests of training, except of resuming."""
 
 from __future__ import annotations
 

@@ -35,12 +35,17 @@ Documents = AnyPath | IO[str] | IO[bytes] | AnyDocument | Iterable[AnyDocument]
 """A file, an open file of typed events, one document, or some of them."""
 
 
+HUB = "hf://"
+"""``hf://OWNER/NAME`` is a model of the hub, even where OWNER/NAME is, or looks like, a path."""
+
+
 def load(run: AnyPath | None = None) -> Model:
     """Return the model of a run folder; or by its name, one of the package, or of the Hugging Face Hub.
 
     >>> model = ssdvae.load("runs/first")
 
-    Without a name, return the one that comes with the package. Executes no code.
+    Without a name, return the one that comes with the package. ``OWNER/NAME`` is looked up on the hub unless
+    there is a folder of this name or a folder ``OWNER``; ``hf://OWNER/NAME`` always is. Executes no code.
     """
     return Model.read(folder_of(run))
 
@@ -49,25 +54,27 @@ def folder_of(run: AnyPath | None) -> Path:
     """Return the folder of a model: a run, one of the package, or one of the hub, which is downloaded."""
     if run is None:
         return default_model()
-    if Path(run).is_dir():
-        return Path(run)
-    if (folder := packaged(str(run))) is not None:
-        return folder
-    if _looks_local(run):
-        check_exists(run)
-        raise UserError(f"{run} is a file, expected a run folder or the name of a model")
+    name = str(run).removeprefix(HUB)
+    if name == str(run):
+        if Path(run).is_dir():
+            return Path(run)
+        if (folder := packaged(name)) is not None:
+            return folder
+        if _looks_local(run):
+            check_exists(run)
+            raise UserError(f"{run} is a file, expected a run folder or the name of a model")
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(str(run), allow_patterns=[*FILES, TYPICAL, SCRIPTS]))
+        return Path(snapshot_download(name, allow_patterns=[*FILES, TYPICAL, SCRIPTS]))
     except (OSError, ValueError) as error:
         raise UserError(
-            f"there is no folder {run}, and the Hugging Face hub gave no model of that name:\n{error}"
+            f"there is no folder {name}, and the Hugging Face hub gave no model of that name:\n{error}"
         ) from error
 
 
 def _looks_local(run: AnyPath) -> bool:
-    """Tell whether a name can only be a path: names on the hub are OWNER/NAME."""
+    """Tell whether a name is a path: names on the hub are OWNER/NAME, and no folder is called OWNER."""
     owner, *names = Path(run).parts
     on_hub = len(names) == 1 and owner != "runs" and not Path(owner).exists()
     return isinstance(run, Path) or str(run).startswith((".", "/", "~")) or not on_hub

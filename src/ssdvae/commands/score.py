@@ -59,7 +59,7 @@ def anomalies(
 
     read, own = split_options(options, ReadOptions)
     chosen = AnomalyOptions(**own)
-    scored = score(run, documents, batch=chosen.batch, progress=progress, **read)
+    scored = score(run, documents, frames=chosen.frames, batch=chosen.batch, progress=progress, **read)
     return find_anomalies(scored.model, scored, chosen)
 
 

@@ -48,6 +48,7 @@ class AnomalyOptions(AnswerOptions):
     """Options of `anomalies`."""
 
     top: int = Field(10, description="number of events to show, most surprising first", ge=1)
+    frames: int = Field(1, description="number of frames to show for each event, most likely first", ge=1)
     expected: int = Field(5, description="number of events to show that were expected instead", ge=1)
     beam: int = Field(100, description="beam size of the search for expected events", ge=1, le=10_000)
     batch: int = Field(100, description="batch size", ge=1)
