@@ -217,7 +217,6 @@ def test_a_mistake_is_a_message(
         "report LOOP --out OUT",
         "check LOOP",
         "generate --run RUN --events 1000000000",
-        "benchmark --vocabulary 1000000000",
         f"evaluate RUN --eval-seed {10**30}",
     ],
 )

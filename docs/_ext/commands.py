@@ -20,7 +20,7 @@ from ssdvae.commands.flags import build_parser
 def help_text(name: str) -> str:
     """Return what `ssdvae NAME --help` prints."""
     out = io.StringIO()
-    build_parser(name, find_command(name), []).help_print([], console=Console(file=out, width=100))
+    build_parser(f"ssdvae {name}", find_command(name), []).help_print([], console=Console(file=out, width=100))
     return out.getvalue().rstrip()
 
 

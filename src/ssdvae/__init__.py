@@ -24,7 +24,6 @@ MODULES = {
     # Functions.
     "anomalies": "commands.score",
     "annotate": "commands.annotate",
-    "benchmark": "commands.benchmark",
     "check": "commands.check",
     "demo": "commands.demo",
     "draw": "commands.explain",
@@ -84,7 +83,6 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:  # the same table for tools that read the code and do not run it
     from ssdvae.commands.annotate import annotate as annotate
-    from ssdvae.commands.benchmark import benchmark as benchmark
     from ssdvae.commands.check import check as check
     from ssdvae.commands.coerce import load as load
     from ssdvae.commands.data import get_data as get_data

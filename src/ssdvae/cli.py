@@ -59,13 +59,17 @@ def usage() -> str:
 
 
 def run(name: str, words: Sequence[str]) -> None:
-    """Parse the words of a command, run its function and print the result."""
+    """Find a command and run it."""
+    execute(f"ssdvae {name}", find_command(name), words)
+
+
+def execute(program: str, command: Command, words: Sequence[str]) -> None:
+    """Parse the words of a command, run its function and print the result; help names it ``program``."""
     from cyclopts import CycloptsError
 
     from ssdvae.commands.flags import build_parser
 
-    command = find_command(name)
-    app = build_parser(name, command, words)
+    app = build_parser(program, command, words)
     try:
         target, bound, _ = app.parse_args(
             list(words), exit_on_error=False, print_error=False, help_on_error=False
@@ -73,7 +77,7 @@ def run(name: str, words: Sequence[str]) -> None:
     except CycloptsError as error:
         if isinstance(error.__cause__, UserError):
             raise error.__cause__ from error
-        raise UserError(f"{error}\nsee ssdvae {name} --help") from error
+        raise UserError(f"{error}\nsee {program} --help") from error
     if getattr(target, "__name__", "") != "collect":
         target(*bound.args, **bound.kwargs)  # --help
         return

@@ -41,7 +41,6 @@ COMMANDS = [
     "next arrested --run A",
     "score EVENTS --run A --top=3",
     "generate arrested --run A --scripts=2",
-    "benchmark --model=rnnlm --hidden=8 --embedding=6 --vocabulary=50 --frames=7 --batch=4 --steps=1",
 ]
 
 

@@ -28,7 +28,6 @@ ORDER = [
         "report",
         "check",
         "pack",
-        "benchmark",
     ),
 ]
 # Hours, or minutes: their flags are looked at, and tests of their own run them in small.
@@ -62,7 +61,6 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spacy
             words, typed = words_of(example)
             # Ten thousand documents take too long here.
             more = ["--documents", "600"] if name == "world" and "--documents" not in words else []
-            more += ["--steps", "1"] if name == "benchmark" else []
             more += ["--spacy-model", str(spacy_model)] if name == "extract" else []
             monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
             assert main([*words, *more]) == 0, example

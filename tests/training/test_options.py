@@ -22,7 +22,7 @@ from ssdvae.io.run import Run
 from ssdvae.models.options import DEFAULT_MODEL, MODEL_OPTIONS, ModelOptions
 from ssdvae.options import FORMAT, PRESETS, SET_BY_AUTO, Counts, auto, read_config, unversioned, versioned
 from ssdvae.storyworld.world import World
-from ssdvae.training.options import BEST_DEFAULTS, PAPER_DEFAULTS, BenchmarkOptions, TrainOptions
+from ssdvae.training.options import BEST_DEFAULTS, PAPER_DEFAULTS, TrainOptions
 from tests.flags import shown_help
 from tests.test_options import COUNTS, train_flags, train_yaml
 
@@ -74,7 +74,7 @@ def test_flags_and_files_and_python_have_the_same_defaults(model: str, tmp_path:
 def test_ssdvae_exact_is_what_train_does_unless_told_otherwise() -> None:
     assert DEFAULT_MODEL == "ssdvae-exact"
     assert TrainOptions.chosen({}, COUNTS) == TrainOptions.chosen({"model": "ssdvae-exact"}, COUNTS)
-    assert TrainOptions().model == BenchmarkOptions().model == "ssdvae-exact"
+    assert TrainOptions().model == "ssdvae-exact"
 
 
 def test_the_signature_shows_the_defaults_of_the_default_model() -> None:
@@ -99,11 +99,6 @@ def test_help_shows_the_defaults_of_the_model(capsys: pytest.CaptureFixture[str]
         shown = shown_help(["train", *words], capsys)
         assert f"also the dimension of the frame vectors (default: {hidden})" in shown
         assert f"to 0 at the end of the last epoch (default: {decay})" in shown
-
-
-def test_the_benchmark_times_what_is_given_and_no_defaults_of_training() -> None:
-    """It has no corpus that ``auto`` could fit."""
-    assert BenchmarkOptions.chosen({"model": "rnnlm", "precision": "fp32"}) == BenchmarkOptions(model="rnnlm")
 
 
 @given(events=st.integers(1, 10**9), more=st.integers(0, 10**9), words=st.integers(3, 10**7))

@@ -28,7 +28,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "prepare": "prepare",
     },
     "train": {"train": "train", "pack": "pack"},
-    "measure": {"evaluate": "evaluate", "scores": "scores", "benchmark": "benchmark", "check": "check"},
+    "measure": {"evaluate": "evaluate", "scores": "scores", "check": "check"},
     "ask": {
         "infer": "infer",
         "next": "next_events",

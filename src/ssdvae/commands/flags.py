@@ -23,7 +23,7 @@ PLAIN = (bool, int, float, str, Path)
 """The types that a flag may have, by preference: where a path or a text is possible, it is a text."""
 
 
-def build_parser(name: str, command: Command, words: Sequence[str]) -> App:
+def build_parser(program: str, command: Command, words: Sequence[str]) -> App:
     """Return the parser of a command. A model or a preset among the words gives other defaults."""
     groups: dict[str, Group] = {}
 
@@ -58,7 +58,7 @@ def build_parser(name: str, command: Command, words: Sequence[str]) -> App:
     collect.__signature__ = inspect.Signature(sorted(parameters, key=lambda p: p.kind))  # type: ignore[attr-defined]  # what inspect asks for
     collect.__annotations__ = {p.name: p.annotation for p in parameters}
     app = App(
-        name=f"ssdvae {name}",
+        name=program,
         help=command.summary[0].upper() + command.summary[1:] + ".",
         help_format="plaintext",
         help_epilogue="\n".join(["examples:", *(f"  {example}" for example in command.examples)]),

@@ -1,24 +1,23 @@
-"""Parser of the text in which a world is written; errors name the line.
+"""Parser of the text in which a world is written.
 
-The top of ``storyworld.txt`` explains the format, ``world.py`` the probabilities.
+The top of ``storyworld.txt`` explains the format, ``world.py`` the probabilities. The text is part of the
+package: its tests find mistakes in it, not this parser.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from ssdvae.data.events import MISSING
-from ssdvae.io.errors import DataError, Malformed, locate_errors, shorten
 
 T = TypeVar("T")
 
-LEAD = "@lead"
-"""The first role of the scenario, in the coda."""
+LEAD, CODA = "@lead", "coda"
+"""The first role of the scenario, in the coda; and the name of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,6 @@ class Role:
 class Step:
     """A line of a scenario: a frame, the words of its four slots, and the next frames (None: the coda)."""
 
-    line: int
     frame: str
     slots: tuple[Categorical[str], ...]
     then: Categorical[str] | None
@@ -74,8 +72,7 @@ class Script:
     """A scenario or the coda, as it stands in the text."""
 
     name: str
-    weight: float
-    line: int
+    weight: float = 1.0
     roles: dict[str, Role] = field(default_factory=dict)
     start: Categorical[str] = field(default_factory=lambda: Categorical({}))
     steps: dict[str, Step] = field(default_factory=dict)
@@ -93,44 +90,61 @@ class Plot:
     then: Sequence[Categorical[int]]
 
 
-def parse_plots(text: str, source: str) -> list[Plot]:
-    """Parse a text line by line, then check what needs several lines."""
-    reader = _Reader()
-    for number, line in enumerate(text.split("\n"), start=1):
-        with locate_errors(source, number):
-            reader.read(" ".join(line.partition("#")[0].split()), number)
-    scripts, coda = reader.scripts, reader.coda
-    if not scripts:
-        raise DataError(source, None, "no scenario", "a line such as 'scenario trial'")
-    for script in [*scripts, *([coda] if coda else [])]:
-        for number, found, expected in _errors_of(script, coda):
-            raise DataError(source, number, found, expected)
+def parse_plots(text: str) -> list[Plot]:
+    """Return the plots of a text."""
+    scripts, coda = parse_scripts(text)
     total = sum(script.weight for script in scripts)
-    plots = [_join(script, coda, script.weight / total) for script in scripts]
-    reached = {step.line for plot in plots for step in plot.states}
-    for step in (step for script in scripts for step in script.steps.values()):
-        if step.line not in reached:
-            expected = "a start or a step that leads to it"
-            raise DataError(source, step.line, f"no way to {step.frame}", expected)
-    return plots
+    return [_join(script, coda, script.weight / total) for script in scripts]
 
 
-def _errors_of(script: Script, coda: Script | None) -> Iterator[tuple[int, str, str]]:
-    """Yield the errors of a script: line, found, expected."""
-    if not script.start.probs:
-        yield script.line, f"no start in {script.name!r}", "a line such as 'start Arrest*2 Trial'"
-    if not script.roles and script is not coda:
-        yield script.line, f"no role in {script.name!r}", "at least one; the first is its lead"
-    named = [
-        (script.line, script.start),
-        *((step.line, step.then) for step in script.steps.values() if step.then),
-    ]
-    for line, choice in named:
-        for frame in (frame for frame in choice.probs if frame not in script.steps):
-            yield line, f"the frame {frame!r}", f"a frame that has a step in {script.name!r}"
-    for step in script.steps.values():
-        if step.then is None and not (coda and coda.start.probs.keys() - {step.frame}):
-            yield step.line, f"nothing after {step.frame}", "frames that follow, or a coda to pass to"
+def parse_scripts(text: str) -> tuple[list[Script], Script | None]:
+    """Return the scenarios of a text, and its coda."""
+    pools: dict[str, Pool] = {}
+    verbs: dict[str, Categorical[str]] = {}
+    scripts: list[Script] = []
+    for line in text.split("\n"):
+        keyword, _, rest = line.partition("#")[0].strip().partition(" ")
+        left, _, right = rest.partition("=")
+        if "|" in rest:
+            step = _step(keyword, rest, verbs)
+            scripts[-1].steps[step.frame] = step
+        elif keyword == "pool":
+            name, *pronouns = left.split()
+            pools[name] = Pool(_categorical(right), tuple(pronouns))
+        elif keyword == "frame":
+            verbs[left.strip()] = _categorical(right)
+        elif keyword == "scenario":
+            ((name, weight),) = _weights(rest).items()
+            scripts.append(Script(name, weight))
+        elif keyword == "coda":
+            scripts.append(Script(CODA))
+        elif keyword == "role":
+            pool, _, nouns = right.partition(":")
+            scripts[-1].roles[left.strip()] = Role(pools[pool.strip()], _categorical(nouns))
+        elif keyword == "start":
+            scripts[-1].start = _categorical(rest)
+        elif keyword:
+            raise ValueError(f"no line of a world: {line}")
+    coda = next((script for script in scripts if script.name == CODA), None)
+    return [script for script in scripts if script is not coda], coda
+
+
+def _step(frame: str, rest: str, verbs: Mapping[str, Categorical[str]]) -> Step:
+    """Return the step of ``frame own verbs | subject | object | modifier | then``."""
+    own, subj, obj, mod, then = rest.split("|")
+    head = _categorical(own) if own.strip() else verbs[frame]
+    slots = (head, *map(_categorical, (subj, obj, mod)))
+    return Step(frame, slots, _categorical(then) if then.strip() else None)
+
+
+def _weights(text: str) -> dict[str, float]:
+    """Return the words of ``word word*2``, with their weights; ``-`` is the missing word."""
+    pairs = (token.partition("*") for token in text.split())
+    return {MISSING if word == "-" else word: float(number or 1) for word, _, number in pairs}
+
+
+def _categorical(text: str) -> Categorical[str]:
+    return Categorical.of(_weights(text))
 
 
 def _join(script: Script, coda: Script | None, prior: float) -> Plot:
@@ -156,7 +170,7 @@ def _join(script: Script, coda: Script | None, prior: float) -> Plot:
         if step.then is not None:
             then.append(enter(part, step.then))
         else:
-            assert coda is not None  # checked before
+            assert coda is not None
             then.append(enter(coda, coda.start, step.frame))
 
     lead = "@" + next(iter(script.roles))
@@ -168,121 +182,3 @@ def _replace_lead(step: Step, lead: str) -> Step:
     """Return the step with the scenario's first role for that of the coda."""
     slots = ({lead if w == LEAD else w: p for w, p in choice.probs.items()} for choice in step.slots)
     return replace(step, slots=tuple(Categorical(probs) for probs in slots))
-
-
-class _Reader:
-    """The declarations so far; a name is declared above its use, except that of a next frame."""
-
-    def __init__(self) -> None:
-        self.pools: dict[str, Pool] = {}
-        self.verbs: dict[str, Categorical[str]] = {}
-        self.scripts: list[Script] = []
-        self.coda: Script | None = None
-        self.now: Script | None = None  # the scenario or coda whose lines these are
-
-    def read(self, line: str, number: int) -> None:
-        """Parse a line without comment and with single spaces."""
-        keyword, _, rest = line.partition(" ")
-        left, _, right = (part.strip() for part in rest.partition("="))
-        if "|" in line:
-            self._step(line, number)
-        elif keyword == "pool":
-            name, *pronouns = [_word(token) for token in left.split()] or [""]
-            if len(pronouns) not in (0, 2):
-                raise Malformed(f"the pronouns {shorten(pronouns)}", "two, for subject and object, or none")
-            self.pools[_new_name(name, self.pools)] = Pool(_categorical(right), tuple(pronouns))
-        elif keyword == "frame":
-            self.verbs[_new_name(left, self.verbs)] = _categorical(right)
-        elif keyword == "scenario":
-            ((name, weight),) = list(_weights(rest, at_most=1).items())
-            self.now = Script(_new_name(name, [script.name for script in self.scripts]), weight, number)
-            self.scripts.append(self.now)
-        elif line == "coda":
-            _new_name(line, [line] if self.coda else [])
-            self.now = self.coda = Script("(coda)", 1.0, number)
-        elif keyword == "role":
-            pool, _, nouns = (part.strip() for part in right.partition(":"))
-            if self.now is not None and self.now is self.coda:
-                raise Malformed("a role in the coda", f"none: its one role is {LEAD}")
-            if pool not in self.pools:
-                raise Malformed(f"the pool {pool!r}", f"one declared above: {', '.join(self.pools)}")
-            self._script.roles[_new_name(left, ["lead", *self._script.roles])] = Role(
-                self.pools[pool], _categorical(nouns)
-            )
-        elif keyword == "start":
-            _new_name(keyword, [keyword] if self._script.start.probs else [])
-            self._script.start = _categorical(rest)
-        elif line:
-            raise Malformed(
-                shorten(line), "pool, frame, scenario, coda, role, start, or a step with its bars '|'"
-            )
-
-    @property
-    def _script(self) -> Script:
-        if self.now is None:
-            raise Malformed("a line of a scenario", "a line such as 'scenario trial' above it")
-        return self.now
-
-    def _step(self, line: str, number: int) -> None:
-        fields = [part.strip() for part in line.split("|")]
-        if len(fields) != 5:
-            raise Malformed(
-                f"{len(fields) - 1} bars", "4: frame | subject | object | modifier | what comes next"
-            )
-        head, subj, obj, mod, then = fields
-        name, _, verbs = head.partition(" ")
-        script = self._script
-        frame = _new_name(name, script.steps)
-        if not verbs and frame not in self.verbs:
-            raise Malformed(
-                f"no verbs for the frame {frame!r}", "a line 'frame … = …' above, or verbs after its name"
-            )
-        roles = [LEAD] if script is self.coda else ["@" + role for role in script.roles]
-        slots = (
-            _categorical(verbs) if verbs else self.verbs[frame],
-            _categorical(subj, ["-", *roles]),
-            _categorical(obj, ["-", *roles]),
-            _categorical(mod, ["-"]),
-        )
-        after = _categorical(then) if then else None
-        if after and frame in after.probs:
-            raise Malformed(f"{frame} after itself", "another frame")
-        script.steps[frame] = Step(number, frame, slots, after)
-
-
-def _word(token: str, signs: Collection[str] = ()) -> str:
-    """Return a plain word, or one of the signs: ``@role`` and, for the missing word, ``-``."""
-    if token in signs:
-        return MISSING if token == "-" else token
-    if not token or token in ("-", MISSING) or set(token) & set("@*=:|"):
-        raise Malformed(shorten(token), f"a word{''.join(' or ' + sign for sign in signs)}")
-    return token
-
-
-def _weights(text: str, signs: Collection[str] = (), at_most: int | None = None) -> dict[str, float]:
-    """Return the words of ``word word*2``, each once, with their weights."""
-    weights: dict[str, float] = {}
-    for token in text.split():
-        name, star, number = token.partition("*")
-        word = _new_name(name, weights, signs)
-        try:
-            weights[word] = float(number) if star else 1.0
-        except ValueError:
-            weights[word] = math.nan
-        if not 1e-6 <= weights[word] <= 1e6:
-            raise Malformed(f"the weight {number!r}", "a number from 0.000001 to 1000000")
-    if not weights or (at_most and len(weights) > at_most):
-        raise Malformed(f"{len(weights)} words", "one" if at_most else "one or more")
-    return weights
-
-
-def _categorical(text: str, signs: Collection[str] = ()) -> Categorical[str]:
-    return Categorical.of(_weights(text, signs))
-
-
-def _new_name(token: str, known: Collection[str], signs: Collection[str] = ()) -> str:
-    """Return a word that is not among those known."""
-    word = _word(token, signs)
-    if word in known:
-        raise Malformed(f"{token!r} again", "each name once")
-    return word

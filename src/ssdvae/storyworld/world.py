@@ -224,9 +224,9 @@ class World:
         self._columns = {s.name: np.array([at[frame] for frame in s.frames]) for s in scenarios}
 
     @classmethod
-    def parse(cls, text: str, source: str = "storyworld") -> World:
-        """Return the world that a text describes; errors call the text ``source``."""
-        return cls([Scenario(plot) for plot in parse_plots(text, source)])
+    def parse(cls, text: str) -> World:
+        """Return the world that a text describes."""
+        return cls([Scenario(plot) for plot in parse_plots(text)])
 
     @classmethod
     def embedded(cls) -> World:
@@ -296,7 +296,7 @@ def _log_sum(logs: Sequence[float]) -> float:
 @cache
 def _embedded() -> World:
     text = resources.files("ssdvae.storyworld").joinpath("storyworld.txt").read_text(encoding="utf-8")
-    return World.parse(text, "storyworld.txt")
+    return World.parse(text)
 
 
 def _name_prob(role: Role) -> float:

@@ -1,4 +1,4 @@
-"""Options of a training run, and of the benchmark, which is one on made-up documents."""
+"""Options of a training run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, SerializeAsAny
 from pydantic.fields import FieldInfo
 
-from ssdvae.data.events import SLOTS
-from ssdvae.evaluation.options import EVAL_BATCH
 from ssdvae.models.options import (
     DEFAULT_MODEL,
     MODEL_OPTIONS,
@@ -230,47 +228,3 @@ class TrainOptions(ProgressOptions, OptimizerOptions, ReadingOptions, SizeOption
     def values(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in self.training_fields()}
         return {"model": self.model, **self.model_options.values(), **own}
-
-
-class BenchmarkOptions(TrainOptions):
-    """Options of `benchmark`: steps of a training run on synthetic documents."""
-
-    group: ClassVar[str] = "what is timed"
-
-    events: str = Field(  # type: ignore[assignment]  # several lengths
-        "5",
-        description="events per document (M); several, such as 5,50,200, are timed one after another, each "
-        "in a process of its own, with as many events in a batch as the first",
-    )
-    slots: int = Field(len(SLOTS), description="slots of an event", ge=1, le=100)
-    vocabulary: int = Field(40_000, description="vocabulary size (V)", ge=3)
-    frames: int = Field(500, description="number of frames (F)", ge=1)
-    steps: int = Field(
-        5, description="number of training steps, and of evaluation batches, that are timed", ge=1
-    )
-    eval_batch: int = Field(EVAL_BATCH, description="batch size of the evaluation", ge=1)
-
-    @classmethod
-    def model_defaults(cls, model: str) -> Mapping[str, Any]:
-        return {"precision": "auto"}
-
-    def __init__(self, **values: Any) -> None:
-        if isinstance(values.get("events"), int):
-            values["events"] = str(values["events"])
-        super().__init__(**values)
-
-    def check_relations(self) -> None:
-        numbers = [int(part) if part.strip().isdecimal() else 0 for part in self.events.split(",")]
-        fits = all(1 <= number <= 10_000 for number in numbers)
-        self._require("events", fits, "whole numbers from 1 to 10000, with commas between")
-
-    @property
-    def lengths(self) -> list[int]:
-        """The numbers of events, each once."""
-        return list(dict.fromkeys(int(part) for part in self.events.split(",")))
-
-    def of_length(self, events: int) -> Self:
-        """Return the options for documents of this length, with equally many events in a batch."""
-        first = self.lengths[0]
-        sizes = {name: max(1, getattr(self, name) * first // events) for name in ("batch", "eval_batch")}
-        return self.changed(events=str(events), **sizes)

@@ -1,5 +1,8 @@
 """The speed of a model, relative to that of the machine.
 
+    python -m benchmarks.speed --model ssdvae --preset paper
+    python -m benchmarks.speed --preset tiny --events 5,20 --json
+
 The efficiency is the number of floating-point operations of a step, divided by its time and by the rate of
 the machine's fastest matrix product, in fp32 and in bf16. These rates are measured just before each step,
 since a shared machine has no constant one; all are medians.
@@ -11,27 +14,34 @@ import multiprocessing
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
+from ssdvae.cli import execute
+from ssdvae.commands import Command
+from ssdvae.commands.console import messages, show, table_of
 from ssdvae.data.batches import Noise, collate, generator, in_order, mask_frames
 from ssdvae.data.corpus import Documents
-from ssdvae.data.events import MISSING, Document, Event
+from ssdvae.data.events import MISSING, SLOTS, Document, Event
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
+from ssdvae.evaluation.options import EVAL_BATCH
 from ssdvae.inference.forecast import next_events
 from ssdvae.inference.posterior import infer_documents
 from ssdvae.inference.surprisal import score_documents
+from ssdvae.io.errors import UserError
 from ssdvae.models.base import LanguageModel, Model, as_frame_model
 from ssdvae.models.precision import autocast, bf16_arithmetic
+from ssdvae.options import with_options
 from ssdvae.training.loop import (
     new_accelerator,
     new_model,
@@ -40,7 +50,7 @@ from ssdvae.training.loop import (
     train_steps,
     with_precision,
 )
-from ssdvae.training.options import BenchmarkOptions
+from ssdvae.training.options import TrainOptions
 
 SHAPES, SECONDS = ((2048, 2048, 2048), (512, 512, 2048)), 0.5
 """The sizes of the matrix products, and how long all of them are timed before each step."""
@@ -50,6 +60,50 @@ FRAMES_OF_A_HEAD = 3
 
 QUESTION_DOCUMENTS = 50
 """Documents of each question that is timed, at most."""
+
+
+class BenchmarkOptions(TrainOptions):
+    """Options of the benchmark: steps of a training run on synthetic documents."""
+
+    group: ClassVar[str] = "what is timed"
+
+    events: str = Field(  # type: ignore[assignment]  # several lengths
+        "5",
+        description="events per document (M); several, such as 5,50,200, are timed one after another, each "
+        "in a process of its own, with as many events in a batch as the first",
+    )
+    slots: int = Field(len(SLOTS), description="slots of an event", ge=1, le=100)
+    vocabulary: int = Field(40_000, description="vocabulary size (V)", ge=3)
+    frames: int = Field(500, description="number of frames (F)", ge=1)
+    steps: int = Field(
+        5, description="number of training steps, and of evaluation batches, that are timed", ge=1
+    )
+    eval_batch: int = Field(EVAL_BATCH, description="batch size of the evaluation", ge=1)
+
+    @classmethod
+    def model_defaults(cls, model: str) -> Mapping[str, Any]:
+        return {"precision": "auto"}
+
+    def __init__(self, **values: Any) -> None:
+        if isinstance(values.get("events"), int):
+            values["events"] = str(values["events"])
+        super().__init__(**values)
+
+    def check_relations(self) -> None:
+        numbers = [int(part) if part.strip().isdecimal() else 0 for part in self.events.split(",")]
+        fits = all(1 <= number <= 10_000 for number in numbers)
+        self._require("events", fits, "whole numbers from 1 to 10000, with commas between")
+
+    @property
+    def lengths(self) -> list[int]:
+        """The numbers of events, each once."""
+        return list(dict.fromkeys(int(part) for part in self.events.split(",")))
+
+    def of_length(self, events: int) -> Self:
+        """Return the options for documents of this length, with equally many events in a batch."""
+        first = self.lengths[0]
+        sizes = {name: max(1, getattr(self, name) * first // events) for name in ("batch", "eval_batch")}
+        return self.changed(events=str(events), **sizes)
 
 
 def benchmark(options: BenchmarkOptions) -> dict[str, Any]:
@@ -243,3 +297,58 @@ def _peak_memory_mb(device: torch.device) -> float:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
+def show_benchmark(result: dict[str, Any]) -> None:
+    """Print the times of one model, or of documents of several lengths relative to the first."""
+    peak = ("peak memory", "{peak_memory_mb:,.0f} MB")
+    if "events" in result:
+        table = table_of(
+            f"{result['model']}: training steps, with as many events in each batch",
+            [{"events": events, **one["train"]} for events, one in result["events"].items()],
+            ("events", "{events}"),
+            ("seconds", "{seconds:.3f}"),
+            ("events/s", "{events_per_second:,.0f}"),
+            ("GFLOP/s of fp32 products", "{fp32_gflops:.1f}"),
+            ("relative speed", "{relative_speed:.0%}"),
+            peak,
+            ("relative", "{relative_memory:.2f}"),
+        )
+        show([table])
+        return
+    precisions = [name for name in ("fp32", "bf16") if f"{name}_gflops" in result["train"]]
+    peaks = ", ".join(f"{result['train'][f'{name}_gflops']:.0f} in {name}" for name in precisions)
+    table = table_of(
+        f"{result['model']} in {result['precision']}, {result['threads']} threads; "
+        f"fastest matrix products, GFLOP/s: {peaks}",
+        [{"name": name, **result[name]} for name in ("train", "evaluate")],
+        ("", "{name}"),
+        ("seconds", "{seconds:.3f}"),
+        ("documents/s", "{documents_per_second:.0f}"),
+        ("GFLOP", "{gflop:.1f}"),
+        ("GFLOP/s", lambda timed: f"{timed['gflop'] / timed['seconds']:.1f}"),
+        *((f"of {name} products", f"{{{name}_efficiency:.0%}}") for name in precisions),
+        peak,
+    )
+    show([table])
+    if answers := result["answers"]:
+        show([("Documents per second by command", list(answers), [[f"{s:.0f}" for s in answers.values()]])])
+
+
+@with_options(BenchmarkOptions)
+def run(**options: Any) -> dict[str, Any]:
+    """Time training and evaluation of a model, and compare with the machine's matrix products."""
+    return benchmark(BenchmarkOptions.chosen(options))
+
+
+def main(words: Sequence[str]) -> None:
+    """Run the benchmark with the flags of `train`, and some of its own."""
+    try:
+        with messages():
+            execute("python -m benchmarks.speed", Command(run, show_benchmark, record=dict), words)
+    except UserError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

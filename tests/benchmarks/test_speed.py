@@ -10,11 +10,17 @@ from typing import Any
 import pytest
 import torch
 
-from ssdvae.cli import main
+from benchmarks.speed import (
+    SECONDS,
+    SHAPES,
+    BenchmarkOptions,
+    _mean_seconds,
+    benchmark,
+    main,
+    peak_gflops,
+)
 from ssdvae.io.errors import UserError
 from ssdvae.models.registry import MODELS
-from ssdvae.training.benchmark import SECONDS, SHAPES, _mean_seconds, benchmark, peak_gflops
-from ssdvae.training.options import BenchmarkOptions
 
 SMALL: dict[str, Any] = {
     "vocabulary": 50,
@@ -27,7 +33,7 @@ SMALL: dict[str, Any] = {
 }
 
 
-PEAK = "ssdvae.training.benchmark.peak_gflops"
+PEAK = "benchmarks.speed.peak_gflops"
 
 READERS = {"ssdvae-exact": 8}
 """Two readers learn, which give words no probability."""
@@ -48,7 +54,7 @@ def test_efficiency_is_work_by_time_and_by_the_rate_of_matrices(
         steps.append(work)
         return next(seconds)
 
-    monkeypatch.setattr("ssdvae.training.benchmark._seconds", timed)
+    monkeypatch.setattr("benchmarks.speed._seconds", timed)
     monkeypatch.setattr(PEAK, lambda device: {"fp32": (rate := next(rates)), "bf16": 2 * rate})
     # The search for the nearest code has no gradient, and is much of the work where codes are many.
     more = {"codes": 4, "code_width": 5} if model == "haqae" else {}
@@ -89,8 +95,8 @@ def test_the_work_grows_with_what_is_read_and_said(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("native", ["AMX", None])
 def test_the_peak_is_that_of_the_fastest_product(native: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two matrices take 2 · rows · inner · columns operations; here all products take the same time."""
-    monkeypatch.setattr("ssdvae.training.benchmark.bf16_arithmetic", lambda device: native)
-    monkeypatch.setattr("ssdvae.training.benchmark._mean_seconds", lambda multiply, seconds: 0.5)
+    monkeypatch.setattr("benchmarks.speed.bf16_arithmetic", lambda device: native)
+    monkeypatch.setattr("benchmarks.speed._mean_seconds", lambda multiply, seconds: 0.5)
     most = max(rows * inner * columns for rows, inner, columns in SHAPES)
     peaks = peak_gflops(torch.device("cpu"))
     assert list(peaks) == (["fp32", "bf16"] if native else ["fp32"])
@@ -100,17 +106,28 @@ def test_the_peak_is_that_of_the_fastest_product(native: str | None, monkeypatch
 def test_a_product_is_timed_by_the_time_that_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at the clock takes a fifth of the time: four products before the fifth look ends it."""
     clock = count(step=SECONDS / 5)
-    monkeypatch.setattr("ssdvae.training.benchmark.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("benchmarks.speed.time.perf_counter", lambda: next(clock))
     assert _mean_seconds(lambda: torch.zeros(1, 1), SECONDS) == pytest.approx(SECONDS / 4)
 
 
-def test_one_json_object_or_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_json_object_or_a_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
-    assert main(["benchmark", "--model=rnnlm", "--json", *flags]) == 0
+    main(["--model=rnnlm", "--json", *flags])
     result = json.loads(capsys.readouterr().out)
     assert {"seconds", "gflop", "fp32_efficiency", "peak_memory_mb"} <= result["train"].keys()
-    assert main(["benchmark", "--model=rnnlm", *flags]) == 0
-    assert "of fp32 products" in capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "80")
+    main(["--model=rnnlm", *flags])
+    shown = capsys.readouterr().out
+    assert "of fp32" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_mistake_is_a_message() -> None:
+    for words in (["--vocabulary", "1000000000"], ["--steps", "0"], ["--stepps", "1"]):
+        with pytest.raises(SystemExit, match="error: "):
+            main(words)
 
 
 def test_several_lengths_have_as_many_events_in_a_batch_and_the_first_to_be_held_against() -> None:
@@ -130,3 +147,8 @@ def test_several_lengths_have_as_many_events_in_a_batch_and_the_first_to_be_held
 def test_a_number_of_events_that_is_none_is_refused(events: str) -> None:
     with pytest.raises(UserError, match="--events"):
         BenchmarkOptions(events=events)
+
+
+def test_the_benchmark_times_what_is_given_and_no_defaults_of_training() -> None:
+    """It has no corpus that ``auto`` could fit."""
+    assert BenchmarkOptions.chosen({"model": "rnnlm", "precision": "fp32"}) == BenchmarkOptions(model="rnnlm")
