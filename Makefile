@@ -21,7 +21,7 @@ test-slow: .venv/installed-dev
 test-journeys: .venv/installed-dev
 	$(BIN)/pytest -m journey
 
-# As long as one likes: make fuzz SECONDS=3600 SEED=7. A minute of it is in `make test`.
+# As long as one likes: make fuzz SECONDS=3600 SEED=7. 20 seconds of it are in `make test`, a minute in `make test-slow`.
 SECONDS ?= 600
 SEED ?= $(shell date +%s)
 fuzz: .venv/installed-dev

@@ -124,7 +124,7 @@ def test_the_classifier_is_five_points_above_the_most_frequent_frame(gold: str, 
     folder = Path(str(DATA)) / "framenet"
     learned = load_annotator(str(folder / "exemplars.train.jsonl.gz"), candidates=folder / "verb_frames.json")
     assert isinstance(learned, FrameClassifier)
-    found = scores(list(predict(learned, read_events(folder / f"{gold}.jsonl.gz"))))["ambiguous"]
+    found = scores(list(predict(learned, list(read_events(folder / f"{gold}.jsonl.gz")))))["ambiguous"]
     assert found["accuracy"] >= found["majority"] + 0.05
 
 
@@ -140,7 +140,7 @@ def test_running_text_tells_more_than_examples() -> None:
     learned = load_annotator(str(folder / "exemplars.train.jsonl.gz"), candidates=folder / "verb_frames.json")
     assert isinstance(learned, FrameClassifier)
     texts = list(read_documents(folder / "fulltext.dev.jsonl.gz"))
-    before = scores(list(predict(learned, (e for text in texts for e in text.events))))["all"]
+    before = scores(list(predict(learned, [e for text in texts for e in text.events])))["all"]
     after = scores(list(cross_validate(learned, texts, tenth_of)))["all"]
     assert after["accuracy"] >= before["accuracy"] + 0.05
     assert after["ece"] < before["ece"]

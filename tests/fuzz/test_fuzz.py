@@ -1,8 +1,7 @@
-"""A minute of `make fuzz`, always of the same seed; FUZZ_SECONDS makes it longer."""
+"""Some seconds of `make fuzz`, always of the same seeds; a minute among the slow tests."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +13,11 @@ from tests.fuzz import fuzz
 from tests.fuzz.damage import bytes_changed
 from tests.fuzz.kinds import Kind
 
-SECONDS = float(os.environ.get("FUZZ_SECONDS", "60"))
 
-
-def test_damaged_folders_are_refused_in_words_or_read_as_they_are() -> None:
+@pytest.mark.parametrize(("seconds", "seed"), [(20, 1), pytest.param(60, 2, marks=pytest.mark.slow)])
+def test_damaged_folders_are_refused_in_words_or_read_as_they_are(seconds: int, seed: int) -> None:
     """In a process of its own, which limits its memory."""
-    command = [sys.executable, "-m", "tests.fuzz.fuzz", "--seconds", str(SECONDS), "--seed", "1"]
+    command = [sys.executable, "-m", "tests.fuzz.fuzz", "--seconds", str(seconds), "--seed", str(seed)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "traceback" in done.stdout

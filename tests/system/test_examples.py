@@ -59,8 +59,9 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spacy
     for name in ORDER:
         for example in find_command(name).examples:
             words, typed = words_of(example)
-            # Ten thousand documents take too long here.
+            # Ten thousand documents, and all epochs, take too long here.
             more = ["--documents", "600"] if name == "world" and "--documents" not in words else []
+            more += ["--epochs", "1"] if name == "train" and "--resume" not in words else []
             more += ["--spacy-model", str(spacy_model)] if name == "extract" else []
             monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
             assert main([*words, *more]) == 0, example
