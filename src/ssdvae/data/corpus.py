@@ -5,6 +5,7 @@ train.arrow valid.arrow test.arrow   one row per document (Arrow streams; `datas
                                      train-00001.arrow, train-00002.arrow, …
 vocab.json frames.json               words and frames of the training split
 lemmas.json                          the lemma of each head, where the events have lemmas
+process.json                         which activity follows which, variants, durations; of a table or a log
 cloze/valid.txt cloze/test.txt       items of the inverse narrative cloze, where documents are long enough
 masked/*.jsonl order/*.jsonl         items of the masked-event and ordering tasks
 manifest.json                        sources, options, counts, and the SHA-256 of each file
@@ -34,6 +35,7 @@ from ssdvae.data.columns import Columns
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Slots, check_slots
 from ssdvae.data.options import SPLITS, PrepareOptions, Split
+from ssdvae.data.process import PROCESS, Process
 from ssdvae.data.vocabulary import LEMMAS, Inventory, Vocabulary, load_lemmas
 from ssdvae.io.errors import DataError, Malformed, UserError, shorten
 from ssdvae.io.files import atomic_write, check_exists, sha256, translate_os_errors
@@ -265,6 +267,13 @@ class Corpus:
     def lemmas(self) -> dict[str, str]:
         """The most frequent lemma of each head in the training split."""
         return load_lemmas(self.checked(LEMMAS)) if LEMMAS in self.manifest["sha256"] else {}
+
+    @cached_property
+    def process(self) -> Process | None:
+        """The process of the log that the corpus was made from, if it was one."""
+        if PROCESS not in self.manifest["sha256"]:
+            return None
+        return read_json(self.checked(PROCESS), Process, "the process that `ssdvae prepare` wrote", AGAIN)
 
     def _inventory(self, kind: Literal["words", "frames"], found: Names) -> Names:
         if len(found) != self.manifest[kind]:

@@ -19,6 +19,7 @@ from ssdvae.data.corpus import ITEMS, SOFT_FRAMES, Corpus, schema, split_file, w
 from ssdvae.data.events import MISSING, Document, Event, Words, folded, one_word
 from ssdvae.data.items import ItemBuilder
 from ssdvae.data.options import SPLITS, EngineOptions, PrepareOptions, Split
+from ssdvae.data.process import PROCESS
 from ssdvae.data.source import Source, SplitDocument, Work, convert_tables
 from ssdvae.data.vocabulary import LEMMAS, Inventory, Vocabulary, majority_lemmas, save_lemmas
 from ssdvae.io.errors import UserError
@@ -144,10 +145,12 @@ def prepare(
     with new_folder(out) as temporary:
         hashes = {str(path): sha256(path) for path in source.paths}
         with (
-            convert_tables(source, temporary / "rows", progress) as (documents, columns, bad_rows),
+            convert_tables(source, temporary / "rows", progress) as converted,
             translate_os_errors(out, "write"),
         ):
-            options, passes = documents.options, _Passes(documents, engine, progress)
+            options, passes = converted.source.options, _Passes(converted.source, engine, progress)
+            if converted.process is not None:
+                (temporary / PROCESS).write_text(converted.process.model_dump_json(), encoding="utf-8")
             frames, vocabulary, lemmas = _count(passes, options)
             vocabulary.save(temporary / "vocab.json")
             frames.save(temporary / "frames.json")
@@ -172,8 +175,8 @@ def prepare(
                 frames=len(frames),
                 splits=counts,
                 items=items,
-                skipped={**passes.skipped, **bad_rows},
-                columns=columns,
+                skipped={**passes.skipped, **converted.skipped},
+                columns=converted.columns,
             )
     return Corpus(out)
 

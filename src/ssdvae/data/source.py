@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -14,9 +14,10 @@ from typing import Generic, TypeVar
 from ssdvae.data.columns import Columns
 from ssdvae.data.events import Document
 from ssdvae.data.options import SPLITS, EngineOptions, PrepareOptions, Split
+from ssdvae.data.process import Process
 from ssdvae.data.readers import Skipped, find_columns, guess_format, read_documents, table_format
 from ssdvae.data.readers.jsonl import parse_lines, write_jsonl
-from ssdvae.data.readers.tables import sort_rows
+from ssdvae.data.readers.tables import find_process, sort_rows
 from ssdvae.data.shards import list_shards
 from ssdvae.engine.pool import chunked, map_in_processes
 from ssdvae.io.files import byte_lines, stop_at_first_error
@@ -150,19 +151,26 @@ def _read_lines(
     return source._part(path, work, parse_lines(path, lines, report, source.options.slot_names), skipped)
 
 
+@dataclass(frozen=True)
+class Converted:
+    """A source of documents; of a table also its columns, its process, and the rows skipped in each file."""
+
+    source: Source
+    columns: Columns | None = None
+    process: Process | None = None
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+
 @contextmanager
-def convert_tables(
-    source: Source, folder: Path, progress: Progress
-) -> Iterator[tuple[Source, Columns | None, dict[str, int]]]:
+def convert_tables(source: Source, folder: Path, progress: Progress) -> Iterator[Converted]:
     """Yield the source if it has documents; if it is a table, write its documents to temporary JSON lines.
 
-    Yields the columns of a table with it, and the number of rows that were skipped in each file. The bins of
-    numbers are those of the training split, whose file is read first.
+    The bins of numbers are those of the training split, whose file is read first.
     """
     train = source.path("train")
     columns = find_columns(source.options, train, source.format)
     if columns is None:
-        yield source, None, {}
+        yield Converted(source)
         return
     options = source.options.changed(slots=",".join(columns.slots))
     folder.mkdir()
@@ -174,13 +182,21 @@ def convert_tables(
             files[path] = folder / f"{len(files)}.jsonl"
             columns = _convert(source, path, columns, files[path], bad, progress)
             skipped[str(path)] = bad.count
+        with progress.task("finding the process"):
+            process = find_process(train, [exported(file) for file in files.values()], folder)
         sources = source.sources
         written = (
             files[sources] if isinstance(sources, Path) else {split: files[p] for split, p in sources.items()}
         )
-        yield Source(written, options, "jsonl", False), columns, skipped if source.skip_bad else {}
+        documents = Source(written, options, "jsonl", False)
+        yield Converted(documents, columns, process, skipped if source.skip_bad else {})
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def exported(documents: Path) -> Path:
+    """Return the file with the rows of a file of documents."""
+    return documents.with_suffix(".parquet")
 
 
 def _convert(
@@ -200,5 +216,6 @@ def _convert(
     ) as rows:
         if not columns.bins:
             columns = columns.model_copy(update={"bins": rows.edges(bins)})
+        rows.export(exported(out))
         write_jsonl(out, track(progress, rows.documents(columns), "sorting"), columns.slots)
     return columns

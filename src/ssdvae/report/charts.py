@@ -39,8 +39,13 @@ class Drawing:
     margin = 0.0  # at the left and at the right
 
     @property
+    def width(self) -> float:
+        """The width without the margins: the same for all pictures but wide graphs."""
+        return WIDTH
+
+    @property
     def height(self) -> float:
-        """The height, where ``WIDTH`` is the width."""
+        """The height."""
         raise NotImplementedError
 
     @property

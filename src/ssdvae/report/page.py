@@ -1,6 +1,7 @@
 """The report: one file that needs nothing else, and asks nothing of the network.
 
-First what the models found, then how good they are, then how they were made.
+First the process, if it is about a log, and what the models found; then how good they are, then how they
+were made.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ssdvae.evaluation.summary import Published
 from ssdvae.io.files import atomic_write
 from ssdvae.io.progress import Advance, no_advance
 from ssdvae.report.findings import findings
+from ssdvae.report.process import process_section
 from ssdvae.report.render import Details, Heading, Section, asset, render, style
 from ssdvae.report.runs import ReportedRun, data_tables, options_table, read_runs, runs_table
 from ssdvae.report.scores import learning_curves, score_blocks
@@ -45,7 +47,9 @@ def write_report(
     one = len(runs) == 1
     scores = list(score_blocks(runs, options.split, published, best or {}))
     setup = [learning_curves(runs), runs_table(runs), *data_tables(runs), options_table(runs)]
+    processes = {run.corpus.fingerprint: run.corpus.process for run in runs if run.corpus is not None}
     sections = [
+        *(process_section(p, f"process-{n}") for n, p in enumerate(processes.values()) if p is not None),
         *(found[0] if one else [Section("found", "What they found", list(_by_run(runs, found)))]),
         Section("scores", "How good it is" if one else "How good they are", scores),
         Section("setup", "Curves and settings", setup),

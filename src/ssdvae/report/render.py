@@ -95,7 +95,8 @@ class Figure:
     title: str
     caption: str
     drawing: Drawing
-    legend: Literal["", "buttons", "keys"] = ""  # what the colours are; buttons show and hide a curve
+    # What the colours are; buttons show and hide a curve, filters what is rare.
+    legend: Literal["", "buttons", "keys", "filters"] = ""
     table: Table | None = None
     steps: Sequence[Steps] = ()
 

@@ -63,6 +63,40 @@ const enhance = (root) => {
     });
   });
 
+  // A process: the paths of one activity, and filters of what is rare.
+  all("svg.process", root).forEach((graph) => {
+    const paths = all(".path", graph), nodes = all(".node", graph);
+    const light = (wanted) => {
+      paths.forEach((path) => path.classList.toggle("on", wanted(path.dataset)));
+      graph.classList.add("lit");
+    };
+    const dark = () => graph.classList.remove("lit");
+    paths.forEach((path) => both(path, () => light((d) => d.from === path.dataset.from && d.to === path.dataset.to), dark));
+    nodes.forEach((node) => {
+      const id = node.dataset.node;
+      both(node, () => light((d) => d.from === id || d.to === id), dark);
+    });
+    const filters = all("input[data-least]", graph.closest("figure"));
+    const sift = () => {
+      const least = { activities: 0, paths: 0 };
+      filters.forEach((input) => {
+        const count = least[input.dataset.least] = Number(input.dataset.counts.split(" ")[input.value]);
+        input.nextElementSibling.textContent = `at least ${count.toLocaleString("en")} times`;
+      });
+      const gone = new Set(nodes.filter((n) => n.matches(".activity") && n.dataset.count < least.activities).map((n) => n.dataset.node));
+      nodes.forEach((node) => node.toggleAttribute("hidden", gone.has(node.dataset.node)));
+      paths.forEach((path) => {
+        const { from, to, count } = path.dataset;
+        path.toggleAttribute("hidden", gone.has(from) || gone.has(to) || (!path.matches(".main") && count < least.paths));
+      });
+    };
+    filters.forEach((input) => input.addEventListener("input", sift));
+    if (filters.length) sift();
+    // On a narrow screen, begin where cases begin.
+    const box = graph.parentElement, start = graph.querySelector(".start").getBoundingClientRect();
+    box.scrollLeft += start.left + start.width / 2 - box.getBoundingClientRect().left - box.clientWidth / 2;
+  });
+
   // Where the model looked when it inferred a frame.
   all(".document", root).forEach((text) => {
     const words = all(".words span", text), frames = all("[data-attention]", text);

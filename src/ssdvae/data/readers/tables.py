@@ -8,7 +8,7 @@ in SQL: the first time fixes the kind of the others, and an error names its line
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import groupby
@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from ssdvae.data.columns import Bins, Clock, Columns, gap_word, no_column, number_of, slot_name, word_of
 from ssdvae.data.events import Document, Event
+from ssdvae.data.process import Process, read_process
 from ssdvae.data.readers.rows import TABLES, Cells, column_names, column_rows
 from ssdvae.data.shards import list_shards
 from ssdvae.io.errors import DataError, Malformed, UserError, shorten
@@ -95,6 +96,12 @@ def sort_rows(
         if anywhere and (absent := found.empty_columns()):
             raise no_column(path, None, absent[0], column_names(files[0], format))
         yield found
+
+
+def find_process(path: Path, files: Sequence[Path], folder: Path) -> Process:
+    """Return the process of the rows that were exported to files; ``path`` is named in errors."""
+    with _translate_errors(path, str(folder)), _database(folder) as database:
+        return read_process(database, files)
 
 
 @contextmanager
@@ -212,6 +219,11 @@ class SortedRows:
         counts = ", ".join(f"count({column})" for column in self.names)
         [found] = self.database.execute(f"SELECT {counts} FROM rows").fetchall()
         return [name for name, count in zip(self.names.values(), found, strict=True) if not count]
+
+    def export(self, file: Path) -> None:
+        """Write case, time, order and activity of all rows to a Parquet file, for ``read_process``."""
+        kept = self.database.sql('SELECT "case", time, number, slot0 AS activity FROM rows')
+        kept.write_parquet(str(file))
 
     def edges(self, bins: Mapping[str, int]) -> dict[str, tuple[float, ...]]:
         """Return the inner edges of the bins of each column: quantiles of the cases in training."""
