@@ -42,6 +42,7 @@ from ssdvae.data.readers import read_documents
 from ssdvae.data.vectors import read_vectors
 from ssdvae.inference.posterior import infer_latents
 from ssdvae.models.exact import ExactModel
+from ssdvae.models.latents import FramePosterior
 
 FOLDS = 5
 VALID = 10
@@ -87,7 +88,7 @@ class Story:
     def document(self, labels: Labels) -> Document:
         """Return the story with these labels, and its scenario as a slot."""
         events = (
-            Event(*event.values(len(SLOTS)), self.scenario, frame=label)
+            Event(event.head, *event.values(len(SLOTS))[1:], self.scenario, frame=label)
             for event, label in zip(self.events, labels, strict=True)
         )
         return Document(self.id, tuple(events))
@@ -311,6 +312,7 @@ def label_ours(task: Task, run: Path, system: str) -> Iterator[Answer]:
         batch = collate(documents, rows)
         with torch.no_grad():
             posterior = infer_latents(model, batch)
+            assert isinstance(posterior, FramePosterior)
             ahead = None
             if isinstance(model, ExactModel):
                 scores = model._score(batch, model._no_frames(batch))
@@ -400,7 +402,7 @@ class Confusion:
         f1 = 2 * right / np.maximum(gold + predicted, 1)
         return (f1 * (gold > 0)).sum(-1) / np.maximum((gold > 0).sum(-1), 1)
 
-    def _sum(self, counts: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[Any]:
+    def _sum(self, counts: NDArray[Any], weights: NDArray[Any] | None) -> Any:
         return counts.sum(0) if weights is None else weights @ counts
 
 
@@ -440,7 +442,9 @@ def discover(task: Task, run: Path) -> Predictions:
     found = []
     for rows in within_bounds(documents.lengths, 50):
         with torch.no_grad():
-            best = infer_latents(model, collate(documents, rows)).log_q.argmax(-1)
+            posterior = infer_latents(model, collate(documents, rows))
+        assert isinstance(posterior, FramePosterior)
+        best = posterior.log_q.argmax(-1)
         found += [best[i, : documents.lengths[row]].tolist() for i, row in enumerate(rows.tolist())]
     return found
 

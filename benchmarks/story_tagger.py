@@ -34,7 +34,8 @@ class StoryTagger(nn.Module):
         frozen: bool,
     ) -> None:
         super().__init__()
-        self.words = nn.Embedding.from_pretrained(vectors.clone(), freeze=frozen)
+        self.words = nn.Embedding(len(vectors), vectors.shape[1], _weight=vectors.clone())
+        self.words.weight.requires_grad = not frozen
         self.scenario = nn.Embedding(scenarios, 32)
         self.event = nn.Linear(slots * vectors.shape[1] + 32, 2 * hidden)
         self.lstm = nn.LSTM(2 * hidden, hidden, batch_first=True, bidirectional=True)
@@ -105,7 +106,7 @@ def fit(
         parts = [
             (scenario, rows)
             for scenario, stories in train.items()
-            for rows in torch.randperm(len(stories), generator=random).split(batch)
+            for rows in torch.split(torch.randperm(len(stories), generator=random), batch)
         ]
         for number in torch.randperm(len(parts), generator=random).tolist():
             scenario, rows = parts[number]
@@ -116,7 +117,7 @@ def fit(
             known = log_partition(scores.masked_fill(ruled_out, NEVER), transitions, mask)
             loss = (log_partition(scores, transitions, mask) - known).mean()
             optimizer.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             nn.utils.clip_grad_norm_(model.parameters(), 5.0)
             optimizer.step()
         judged = judge(model.eval())
