@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,31 @@ def test_probabilities_sum_to_one_and_do_not_depend_on_the_batch(
     monkeypatch.setattr(module, "ANSWER_BATCH", 1)
     torch.testing.assert_close(learned.probabilities(events), together, atol=0.02, rtol=0)
     assert learned.predict([]) == []
+
+
+def test_equal_events_are_read_once_and_answers_are_those_of_probabilities(
+    learned: EncoderAnnotator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = EncoderAnnotator(
+        learned.network, learned.tokenizer, learned.lexicon, learned.frames, learned.sentences, learned.bare
+    )
+    read, encode = list[int](), fresh._encode
+
+    def count(readings: Sequence[module.Reading]) -> list[module.Encoded]:
+        read.append(len(readings))
+        return encode(readings)
+
+    monkeypatch.setattr(fresh, "_encode", count)
+    monkeypatch.setattr(module, "ANSWERS", 3)
+    events = examples()[:24]  # eight different ones
+    found = fresh.predict(events, 2)
+    assert fresh.predict(events, 2) is not found
+    assert read == [8, 5]
+    assert [len(ranking) for ranking in fresh.predict(events)] == [1] * 24
+    values, numbers = fresh.probabilities(events).topk(2)
+    expected = [[fresh.frames[int(n)] for n in row] for row in numbers]
+    assert [[frame for frame, _ in ranking] for ranking in found] == expected
+    assert [p for ranking in found for _, p in ranking] == pytest.approx(values.flatten().tolist(), abs=0.02)
 
 
 def test_the_lexicon_is_a_bonus_and_not_a_limit(learned: EncoderAnnotator) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -73,7 +74,7 @@ def map_in_processes(
         return
     # Fresh processes, not copies of this one, in which threads of torch may be running.
     spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, spawn, initializer=_begin, initargs=(work,))
+    pool = ProcessPoolExecutor(jobs, spawn, initializer=_begin, initargs=(work, max(1, cores() // jobs)))
     try:
         yield from in_order(
             chain(first, chunks),
@@ -126,10 +127,13 @@ _work: Callable[[Any], Any]
 """The work of this process, if it is one of the pool."""
 
 
-def _begin(work: Callable[[Any], Any]) -> None:
+def _begin(work: Callable[[Any], Any], threads: int) -> None:
     """Initialise a process of the pool."""
     global _work
     _work = work
+    # Work that computes with torch has loaded it; as many threads as cores in each process slow all down.
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
     # Nobody else tells it that the parent process was killed; it would wait for work for ever.
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

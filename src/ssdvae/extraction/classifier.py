@@ -21,6 +21,7 @@ import re
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ Ranking = Sequence[tuple[str, float]]
 COLUMNS = {"verb": ("verb", "lemma"), "frame": ("frame",), "weight": ("weight", "probability", "count")}
 
 
+@lru_cache(2**16)
 def normalize_verb(verb: str) -> str:
     """Return a verb as events have it: "give up" becomes give_up, and "abide (by)" becomes abide."""
     return "_".join(re.sub(r"\(+[^()]*\)+", " ", verb.replace("_", " ")).lower().split())

@@ -19,6 +19,7 @@ import logging
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,6 +67,8 @@ TEXT_REPEATS = 3
 CONTEXT = 240
 """Characters of a sentence that are read on each side of the verb."""
 ANSWER_BATCH = 256
+ANSWERS = 2**18
+"""Answers that are remembered, about 200 MB: a fifth of the events of a large corpus repeat earlier ones."""
 MISSING_SENSES = 0.1
 """The share of verbs in running text whose frame is assumed to be missing in the lexicon."""
 TEMPERATURES = [0.5 * 1.1**k for k in range(20)]
@@ -78,6 +81,13 @@ class Reading(NamedTuple):
     text: str
     start: int
     end: int
+
+
+Question = tuple[Reading, bool, str]
+"""A text, whether it is a sentence, and the entry of its verb in the lexicon."""
+
+Encoded = tuple[list[int], list[bool]]
+"""The pieces of a text, and which of them are the verb."""
 
 
 class Example(NamedTuple):
@@ -151,67 +161,105 @@ class EncoderAnnotator:
         self.network, self.tokenizer, self.lexicon, self.frames = network, tokenizer, lexicon, tuple(frames)
         self.sentences, self.bare = sentences or Calibration(), bare or Calibration()
         self._number = {frame: number for number, frame in enumerate(self.frames)}
+        self._listed = {
+            verb: [self._number[frame] for frame in own if frame in self._number]
+            for verb, own in lexicon.frames.items()
+        }
+        self._answers: dict[tuple[Any, ...], Ranking] = {}
 
     # Answers
 
     def predict(self, events: Sequence[Event], most: int = 1) -> list[Ranking]:
-        """Return the likeliest frames of each event, at most so many."""
-        if not events:
-            return []
-        found = self.probabilities(events).topk(min(most, len(self.frames)))
-        numbers = zip(found.indices.tolist(), found.values.tolist(), strict=True)
-        return [[(self.frames[n], p) for n, p in zip(*row, strict=True)] for row in numbers]
+        """Return the likeliest frames of each event, at most so many. Equal events are read once."""
+        asked = [(most, *self._question(event)) for event in events]
+        new = [question for question in dict.fromkeys(asked) if question not in self._answers]
+        found: dict[tuple[Any, ...], Ranking] = {}
+        for places, probabilities in self._read([question[1:] for question in new]):
+            values, numbers = (x.tolist() for x in probabilities.topk(min(most, len(self.frames))))
+            for place, ps, ns in zip(places, values, numbers, strict=True):
+                found[new[place]] = [(self.frames[n], p) for n, p in zip(ns, ps, strict=True)]
+        self._answers.update(islice(found.items(), max(0, ANSWERS - len(self._answers))))
+        return [found[question] if question in found else self._answers[question] for question in asked]
 
     def probabilities(self, events: Sequence[Event], bare: bool = False) -> Tensor:
         """Return p(frame | event) for each event: by its sentence if it has one, unless ``bare``."""
-        readings = [None if bare else read_sentence(event) for event in events]
-        logits = self.logits(
-            [found or read_bare(event) for found, event in zip(readings, events, strict=True)]
-        )
-        chosen = [self.bare if found is None else self.sentences for found in readings]
-        logits += torch.tensor([one.bonus for one in chosen]).unsqueeze(1) * self._candidates(events)
-        return (logits / torch.tensor([one.temperature for one in chosen]).unsqueeze(1)).softmax(1)
+        found = torch.zeros(len(events), len(self.frames))
+        for places, probabilities in self._read([self._question(event, bare) for event in events]):
+            found[places] = probabilities
+        return found
+
+    def logits(self, readings: Sequence[Reading]) -> Tensor:
+        """Return the logits of all frames for each text."""
+        found = torch.zeros(len(readings), len(self.frames))
+        for places, logits in self._logits(readings):
+            found[places] = logits
+        return found
+
+    def _question(self, event: Event, bare: bool = False) -> Question:
+        """Return all that the answer depends on: text, whether it is a sentence, and the lexicon's verb."""
+        sentence = None if bare else read_sentence(event)
+        return sentence or read_bare(event), sentence is not None, self.lexicon.verb(event)
+
+    def _read(self, questions: Sequence[Question]) -> Iterator[tuple[list[int], Tensor]]:
+        """Yield places of questions and p(frame | event) for each of them."""
+        for places, logits in self._logits([reading for reading, _, _ in questions]):
+            some = [questions[place] for place in places]
+            fitted = [self.sentences if sentence else self.bare for _, sentence, _ in some]
+            bonus, temperature = torch.tensor([(c.bonus, c.temperature) for c in fitted]).T.unsqueeze(-1)
+            candidates = self._candidates([verb for _, _, verb in some])
+            yield places, ((logits + bonus * candidates) / temperature).softmax(1)
 
     @torch.no_grad()
-    def logits(self, readings: Sequence[Reading]) -> Tensor:
-        """Return the logits of all frames for each text; texts of about the same length are read together."""
+    def _logits(self, readings: Sequence[Reading]) -> Iterator[tuple[list[int], Tensor]]:
+        """Yield places of texts and their logits; texts of as many pieces are read together."""
         self.network.eval()
-        order = sorted(range(len(readings)), key=lambda place: len(readings[place].text))
-        found = torch.zeros(len(readings), len(self.frames))
+        encoded = self._encode(readings)
+        order = sorted(range(len(readings)), key=lambda place: len(encoded[place][0]))
         for first in range(0, len(order), ANSWER_BATCH):
             places = order[first : first + ANSWER_BATCH]
             with self._autocast():
-                found[places] = self.network(*self._tensors([readings[place] for place in places])).cpu()
-        return found
+                logits = self.network(*self._tensors([encoded[place] for place in places]))
+            yield places, logits.cpu()
 
     def _autocast(self) -> torch.autocast:
         """Return a context of bf16 arithmetic where the device has it."""
         device = self.network.output.weight.device
         return autocast("fp32" if bf16_arithmetic(device) is None else "bf16", device)
 
-    def _candidates(self, events: Sequence[Event]) -> Tensor:
-        """Return 1 for the frames that the lexicon has for the verb of each event, 0 for others."""
-        found = torch.zeros(len(events), len(self.frames))
-        for row, event in enumerate(events):
-            found[row, [self._number[frame] for frame in self.lexicon.candidates(event)]] = 1
+    def _candidates(self, verbs: Sequence[str]) -> Tensor:
+        """Return 1 for the frames that the lexicon has for each verb, 0 for others."""
+        found = torch.zeros(len(verbs), len(self.frames))
+        pairs = [(row, n) for row, verb in enumerate(verbs) for n in self._listed.get(verb, ())]
+        if pairs:
+            found[tuple(torch.tensor(pairs).T)] = 1
         return found
 
-    def _tensors(self, readings: Sequence[Reading]) -> tuple[Tensor, Tensor, Tensor]:
-        """Return pieces, their mask, and 1 at the pieces of the verb."""
-        given = self.tokenizer(
-            [reading.text for reading in readings],
-            padding=True,
-            return_offsets_mapping=True,
-            return_tensors="pt",
+    def _encode(self, readings: Sequence[Reading]) -> list[Encoded]:
+        """Return the pieces of each text, and True at those of the verb."""
+        if not readings:
+            return []
+        given = self.tokenizer([reading.text for reading in readings], return_offsets_mapping=True)
+        found = []
+        for reading, pieces, offsets in zip(
+            readings, given["input_ids"], given["offset_mapping"], strict=True
+        ):
+            verb = [start < reading.end and end > reading.start for start, end in offsets]
+            # A verb without a piece, such as a lone control character, is read by the whole text.
+            found.append((pieces, verb if any(verb) else [True] * len(pieces)))
+        return found
+
+    def _tensors(self, encoded: Sequence[Encoded]) -> tuple[Tensor, Tensor, Tensor]:
+        """Return pieces, their mask, and 1 at the pieces of the verb, padded to the longest."""
+        longest, pad = max(len(pieces) for pieces, _ in encoded), self.tokenizer.pad_token_id or 0
+        rest = [longest - len(pieces) for pieces, _ in encoded]
+        rows = [
+            (own + [pad] * n, [1] * len(own) + [0] * n, verb + [False] * n)
+            for (own, verb), n in zip(encoded, rest, strict=True)
+        ]
+        pieces, mask, verb = (
+            torch.tensor(part, device=self.network.output.weight.device) for part in zip(*rows, strict=True)
         )
-        start, end = torch.tensor([(r.start, r.end) for r in readings]).T.unsqueeze(-1)
-        offsets = given["offset_mapping"]
-        verb = (offsets[..., 0] < end) & (offsets[..., 1] > start)
-        # A verb without a piece, such as a lone control character, is read by the whole text.
-        verb |= ~verb.any(1, keepdim=True) & given["attention_mask"].bool()
-        device = self.network.output.weight.device
-        pieces, mask = (given[name].to(device) for name in ("input_ids", "attention_mask"))
-        return pieces, mask, verb.float().to(device)
+        return pieces, mask, verb.float()
 
     # Training
 
@@ -263,7 +311,7 @@ class EncoderAnnotator:
                 network.train()
                 rows = [examples[place] for place in batches[step]]
                 with self._autocast():
-                    logits = network(*self._tensors([row.reading for row in rows]))
+                    logits = network(*self._tensors(self._encode([row.reading for row in rows])))
                 labels = torch.tensor([row.label for row in rows], device=logits.device)
                 loss = nn.functional.cross_entropy(logits, labels)
                 optimizer.zero_grad()
@@ -286,7 +334,8 @@ class EncoderAnnotator:
         if not gold:
             return
         labels = torch.tensor([self._number[str(event.frame)] for event in gold])
-        candidates = self._candidates(gold)
+        self._answers.clear()
+        candidates = self._candidates([self.lexicon.verb(event) for event in gold])
         sentences = [read_sentence(event) for event in gold]
         self.bare = _calibrate(self.logits([read_bare(event) for event in gold]), candidates, labels)
         have = [place for place, one in enumerate(sentences) if one is not None]
