@@ -35,8 +35,8 @@ HOLED = [{**document, "events": [*document["events"], None]} for document in DOC
 QUESTIONS: dict[str, tuple[Callable[..., Any], list[dict[str, Any]], dict[str, Any]]] = {
     "infer": (infer, DOCUMENTS, {"top": 2, "observe_frames": True, "attention": True}),
     "next": (next_events, DOCUMENTS, {"top": 2, "beam": 3}),
-    "score": (score, DOCUMENTS, {"frames": 3}),
-    "fill": (fill, HOLED, {"top": 2, "beam": 3}),
+    "score": (score, DOCUMENTS, {"frames": 3, "open": True}),
+    "fill": (fill, HOLED, {"top": 2, "beam": 3, "open": True}),
     "embed": (embed, DOCUMENTS, {"normalize": False}),
 }
 """The function of each question, documents for it, and options that are not the defaults."""

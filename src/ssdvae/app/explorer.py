@@ -32,6 +32,7 @@ from ssdvae.inference.infill import FilledDocument, fill_next, unfilled, with_ho
 from ssdvae.inference.inputs import to_numbers
 from ssdvae.inference.options import (
     EmbedOptions,
+    FillOptions,
     ForecastOptions,
     GenerateOptions,
     InferOptions,
@@ -199,7 +200,7 @@ class Explorer:
         return await batcher.ask((of.name, question, options), items, work) if items else []
 
     async def fill(
-        self, of: ExploredModel, documents: Sequence[Document], options: ForecastOptions
+        self, of: ExploredModel, documents: Sequence[Document], options: FillOptions
     ) -> Sequence[FilledDocument]:
         """Return candidates for what is missing in each document, one hole of each at a time."""
         self.work(of, fill, documents, options)  # of all holes
@@ -295,7 +296,7 @@ def forecast(
 
 
 def fill(
-    of: ExploredModel, documents: Sequence[FilledDocument], options: ForecastOptions
+    of: ExploredModel, documents: Sequence[FilledDocument], options: FillOptions
 ) -> Iterable[FilledDocument]:
     """Return each document with its next hole filled."""
     return (fill_next(of.model, document, **options.values()) for document in documents)

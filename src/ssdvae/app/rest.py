@@ -19,6 +19,7 @@ from ssdvae.data.events import Document
 from ssdvae.inference.inputs import OovStats
 from ssdvae.inference.options import (
     EmbedOptions,
+    FillOptions,
     ForecastOptions,
     GenerateOptions,
     InferOptions,
@@ -82,7 +83,7 @@ class NextRequest(ForecastOptions, DocumentsRequest):
     )
 
 
-class FillRequest(ForecastOptions, DocumentsRequest):
+class FillRequest(FillOptions, DocumentsRequest):
     """Documents in which null stands for an event that is missing, and ? for a word."""
 
 
@@ -171,7 +172,7 @@ def routes(explorer: Explorer) -> APIRouter:
         holes = question is questions.fill
         documents = explorer.parse_documents(request.documents, of.model.slots, holes)
         if holes:
-            found: Sequence[Any] = await explorer.fill(of, documents, ForecastOptions.of(request.values()))
+            found: Sequence[Any] = await explorer.fill(of, documents, FillOptions.of(request.values()))
         else:
             found = await explorer.ask(of, question, documents, options, *more)
         return json_response({"documents": [one.to_record() for one in found]} | _warning(of, documents))
@@ -190,7 +191,7 @@ def routes(explorer: Explorer) -> APIRouter:
 
     @api.post("/fill", summary="What is missing, from what comes before and after it")
     async def fill(request: FillRequest) -> Response:
-        return await answer(request, questions.fill, ForecastOptions)
+        return await answer(request, questions.fill, FillOptions)
 
     @api.post("/embed", summary="A vector for each document, and for each of its events")
     async def embed(request: EmbedRequest) -> Response:

@@ -162,7 +162,7 @@ class Views:
         document = Document("typed", events)
         surprisals: Iterator[tuple[str, bool]] = iter(())
         if isinstance(of.model, LanguageModel):
-            (scored,) = await self.explorer.ask(of, score, [document], SurprisalOptions())
+            (scored,) = await self.explorer.ask(of, score, [document], SurprisalOptions(open=True))
             surprisals = map(_surprise, scored.events)
         options = InferOptions(top=4, attention=True, observe_frames=any(told))
         (found,) = await self.explorer.ask(of, infer, [document], options)

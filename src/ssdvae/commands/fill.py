@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ssdvae.commands.console import TableText, chance
 from ssdvae.commands.questions import Answers, question
 from ssdvae.data.options import ReadOptions
-from ssdvae.inference.options import ForecastOptions
+from ssdvae.inference.options import FillOptions
 from ssdvae.options import with_options
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ssdvae.io.progress import Progress
 
 
-@with_options(ReadOptions, ForecastOptions)
+@with_options(ReadOptions, FillOptions)
 def fill(
     run: AnyModel,
     documents: Documents,
@@ -33,7 +33,7 @@ def fill(
     """
     from ssdvae.inference.infill import fill_documents
 
-    kind = ForecastOptions
+    kind = FillOptions
     return Answers(run, documents, "filling", fill_documents, kind, options, progress, holes=True)
 
 
@@ -52,7 +52,7 @@ def tables(documents: Iterable[FilledDocument]) -> Iterator[TableText]:
 COMMAND = question(
     fill,
     tables,
-    ForecastOptions,
+    FillOptions,
     (
         "echo 'arrested police ? in' | ssdvae fill --run runs/first",
         "printf 'met she him\\n?\\nleft he' | ssdvae fill --run runs/first --json",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ssdvae.commands import Command
 from ssdvae.commands.console import TableText, say, show
 from ssdvae.commands.questions import check_events
+from ssdvae.data.events import END
 from ssdvae.inference.options import GenerateOptions
 from ssdvae.io.records import to_json
 from ssdvae.options import with_options
@@ -65,6 +66,8 @@ def tables(scripts: Iterable[Script]) -> Iterator[TableText]:
                 planned = "(seed)" if place < script.seeds else event.planned or "–"
                 row += [planned, event.inferred or "–", f"{event.probability or 0:.0%}"]
             rows.append(row)
+        if script.ended:
+            rows.append([END, *[""] * (len(head) - 1)])
         yield f"script {number}, log p {script.log_prob:.1f}", head, rows
 
 

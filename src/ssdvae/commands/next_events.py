@@ -57,7 +57,8 @@ def tables(answers: Iterable[Forecast]) -> Iterator[TableText]:
             [str(rank), *(text for one in row for text in (("", "") if one is None else _cells(one)))]
             for rank, row in enumerate(zip_longest(*(found for _, found in columns)), start=1)
         ]
-        title = f"{answer.id}: {after}{given} – {answer.note}"
+        ends = "" if answer.end_probability is None else f", case ends: {chance(answer.end_probability)}"
+        title = f"{answer.id}: {after}{given}{ends} – {answer.note}"
         yield title, ["", *(text for name, _ in columns for text in (name, ""))], rows
         framed = any(event.frame for event in answer.events)
         yield (

@@ -59,7 +59,8 @@ def anomalies(
 
     read, own = split_options(options, ReadOptions)
     chosen = AnomalyOptions(**own)
-    scored = score(run, documents, frames=chosen.frames, batch=chosen.batch, progress=progress, **read)
+    how = {name: getattr(chosen, name) for name in SurprisalOptions.fields()}
+    scored = score(run, documents, progress=progress, **how, **read)
     return find_anomalies(scored.model, scored, chosen)
 
 
@@ -84,8 +85,8 @@ def table(document: ScoredDocument) -> TableText:
         title += f", percentile {document.percentile:.0f}"
     columns += [(slot, f"{{0.slots[{place}]:.1f}}") for place, slot in enumerate(document.slots)]
     if any(event.frames for event in document.events):
-        columns.append(("frame", "{0.frames[0].name}"))
-        columns.append(("", lambda event: chance(event.frames[0].probability)))
+        columns.append(("frame", lambda event: event.frames[0].name if event.frames else "–"))
+        columns.append(("", lambda event: chance(event.frames[0].probability) if event.frames else ""))
     return table_of(title, document.events, *columns)
 
 
@@ -99,7 +100,7 @@ def anomaly_table(found: Sequence[Anomaly]) -> TableText:
         ("percentile", lambda one: "–" if one.scored.percentile is None else f"{one.scored.percentile:.1f}"),
         (
             "expected",
-            lambda one: "; ".join(f"{e.event} {chance(e.probability)}" for e in one.expected.events[:3]),
+            lambda one: "; ".join(f"{event} {chance(p)}" for event, p in one.expected.outcomes[:3]),
         ),
     )
 

@@ -59,7 +59,11 @@ class Noise:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of documents, padded where ``mask`` is False."""
+    """A batch of documents, padded where ``mask`` is False.
+
+    ``ends`` marks the last event of cases that are over; None where no end is known. ``times`` are seconds
+    since 1970, NaN where they are not known and at padding.
+    """
 
     tokens: Int[Tensor, "B M S"]
     frames: Int[Tensor, "B M"]
@@ -67,6 +71,8 @@ class Batch:
     mask: Bool[Tensor, "B M"]
     soft_frames: Int[Tensor, "B M K"] | None = None
     soft_weights: Float[Tensor, "B M K"] | None = None
+    ends: Bool[Tensor, "B M"] | None = None
+    times: Float[Tensor, "B M"] | None = None
 
     @classmethod
     def of_words(cls, tokens: Int[Tensor, "B M S"]) -> Batch:
@@ -145,6 +151,7 @@ def collate(
     ``observed`` has the observed frames of all events, as ``mask_frames`` returns them; by default none is.
     """
     frames = torch.from_numpy(documents.gather(documents.frames, rows, -1)).long()
+    ends, times = documents.ends, documents.times
     return Batch(
         tokens=torch.from_numpy(documents.gather(documents.tokens, rows, 0)).long(),
         frames=frames,
@@ -158,6 +165,8 @@ def collate(
         soft_weights=None
         if documents.soft_weights is None
         else torch.from_numpy(documents.gather(documents.soft_weights, rows, 0)),
+        ends=None if ends is None else torch.from_numpy(documents.gather(ends, rows, False)),
+        times=None if times is None else torch.from_numpy(documents.gather(times, rows, np.nan)),
     )
 
 

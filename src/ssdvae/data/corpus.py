@@ -58,10 +58,14 @@ SOFT = pa.schema([("soft_frames", pa.list_(pa.int32())), ("soft_weights", pa.lis
 
 Unused places have the frame −1 and the weight 0, as all places of an unlabelled event."""
 
+ENDED, TIMES = pa.field("ended", pa.bool_()), pa.field("times", pa.list_(pa.float64()))
+"""Columns of cases: whether each is over, and the times of its events."""
 
-def schema(soft: bool) -> pa.Schema:
-    """Return the columns of a corpus with or without soft labels."""
-    return pa.schema([*SCHEMA, *SOFT]) if soft else SCHEMA
+
+def schema(soft: bool = False, ends: bool = False, times: bool = False) -> pa.Schema:
+    """Return the columns of a corpus, with those of soft labels, of ends and of times."""
+    further = [*(SOFT if soft else ()), *([ENDED] if ends else []), *([TIMES] if times else [])]
+    return pa.schema([*SCHEMA, *further])
 
 
 AGAIN = "prepare the corpus again"
@@ -166,6 +170,8 @@ class Manifest(Record, extra="ignore"):
     bytes: dict[str, Count]
     slots: list[str]
     columns: Columns | None = None
+    ends: bool = False
+    times: bool = False
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -204,6 +210,8 @@ def write_manifest(
     items: Mapping[Split, Mapping[ItemKind, int]],
     skipped: Mapping[str, int],
     columns: Columns | None = None,
+    ends: bool = False,
+    times: bool = False,
 ) -> None:
     """Write the last file of a corpus folder. ``sources`` has the SHA-256 of each input file."""
     files = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
@@ -223,6 +231,7 @@ def write_manifest(
     }
     if columns is not None:
         manifest["columns"] = columns.model_dump(mode="json")
+        manifest |= {"ends": ends, "times": times}
     # In ASCII: a path need not be text.
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
@@ -310,6 +319,16 @@ class Corpus:
         record = self.manifest.get("columns")
         return None if record is None else parse(Columns, record)
 
+    @property
+    def ends(self) -> bool:
+        """True if documents are cases, whose ends are known."""
+        return bool(self.manifest.get("ends", False))
+
+    @property
+    def times(self) -> bool:
+        """True if the time of every event is known."""
+        return bool(self.manifest.get("times", False))
+
     def longest(self, split: Split) -> int:
         """Return the number of events of the longest document of a split."""
         return int(self.manifest["splits"][split]["longest"])
@@ -378,7 +397,7 @@ class Corpus:
 
     def _read(self, path: Path) -> Documents:
         soft = bool(self.manifest["settings"].get("soft_labels"))
-        table = read_table(path, schema(soft))
+        table = read_table(path, schema(soft, self.ends, self.times))
         tokens, frames = (_flat_numbers(table.column(key)) for key in ("tokens", "frames"))
         words, lengths = (_list_lengths(table.column(key)) for key in ("tokens", "frames"))
         check_range(path, "events", lengths, 1, self.events or np.iinfo(np.int32).max)
@@ -390,7 +409,19 @@ class Corpus:
                 f"{slots * lengths[row]}, for {lengths[row]} events",
             )
             raise DataError(path, int(row) + 1, found, expected, unit="document")
-        documents = Documents.of_events(table.column("id"), tokens.reshape(-1, slots), frames, lengths)
+        ends = times = None
+        if self.ends:
+            ends = np.zeros(len(frames), np.bool_)
+            ends[np.cumsum(lengths, dtype=np.int64) - 1] = table.column("ended").to_numpy()
+        if self.times:
+            times = _flat_numbers(table.column("times"), np.float64)
+            if (odd := np.flatnonzero(_list_lengths(table.column("times")) != lengths)).size:
+                found = "another number of 'times' than of events"
+                raise DataError(path, int(odd[0]) + 1, found, "as many", unit="document")
+            if not np.isfinite(times).all():
+                raise DataError(path, None, "a time that is not finite", "seconds since 1970", AGAIN)
+        ids, words_of = table.column("id"), tokens.reshape(-1, slots)
+        documents = Documents.of_events(ids, words_of, frames, lengths, ends, times)
         for key, values, lowest, highest in (
             ("tokens", documents.tokens, 0, len(self.vocabulary) - 1),
             ("frames", documents.frames, -1, len(self.frames) - 1),
@@ -432,10 +463,10 @@ def read_table(path: Path, layout: pa.Schema) -> pa.Table:
     return table
 
 
-def _flat_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+def _flat_numbers(column: pa.ChunkedArray, kind: Any = np.int32) -> NDArray[Any]:
     """Return all numbers of a column of lists, one list after another."""
     parts = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in column.chunks]
-    return np.concatenate([np.empty(0, np.int32), *parts]) if len(parts) != 1 else np.asarray(parts[0])
+    return np.concatenate([np.empty(0, kind), *parts]) if len(parts) != 1 else np.asarray(parts[0])
 
 
 def _list_lengths(column: pa.ChunkedArray) -> NDArray[np.int32]:

@@ -22,7 +22,7 @@ from ssdvae.io.errors import Malformed
 from ssdvae.io.records import LARGEST, Record, parse
 from ssdvae.training.options import ReadingOptions
 
-Number = TypeVar("Number", np.int32, np.int64, np.float32, np.float64)
+Number = TypeVar("Number", np.int32, np.int64, np.float32, np.float64, np.bool_)
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Documents:
     lengths: NDArray[np.int32]  # N: the number of its events, at least 1
     soft_frames: NDArray[np.int32] | None = None  # E K: of the annotator, the likeliest first
     soft_weights: NDArray[np.float32] | None = None  # E K
+    ends: NDArray[np.bool_] | None = None  # E: the last event of a case that is over; None where none ends
+    times: NDArray[np.float64] | None = None  # E: seconds since 1970; None where they are not known
 
     @classmethod
     def of_events(
@@ -44,17 +46,19 @@ class Documents:
         tokens: NDArray[np.int32],
         frames: NDArray[np.int32],
         lengths: NDArray[np.int32],
+        ends: NDArray[np.bool_] | None = None,
+        times: NDArray[np.float64] | None = None,
     ) -> Self:
         """Return documents whose events stand one after another."""
-        ends = np.cumsum(lengths, dtype=np.int64)
-        return cls(ids, tokens, frames, ends - lengths, lengths)
+        starts = np.cumsum(lengths, dtype=np.int64) - lengths
+        return cls(ids, tokens, frames, starts, lengths, ends=ends, times=times)
 
     @classmethod
     def concat(cls, parts: Sequence[Self]) -> Self:
         """Return the documents of several files, one file after another."""
         if len(parts) == 1:
             return parts[0]
-        keys = ("tokens", "frames", "soft_frames", "soft_weights")
+        keys = ("tokens", "frames", "soft_frames", "soft_weights", "ends", "times")
         columns = {key: [getattr(part, key) for part in parts] for key in keys}
         joined = {key: lazy_concat(arrays) for key, arrays in columns.items() if arrays[0] is not None}
         before = np.cumsum([0, *(len(part.frames) for part in parts)])

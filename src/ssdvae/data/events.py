@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +17,7 @@ SLOTS: Slots = ("verb", "subj", "obj", "mod")
 """The default slots: who did what to whom. The first is the head, of which a frame is the class."""
 
 RESERVED = (
-    *("id", "events", "frame", "probability", "lemma", "origin"),
+    *("id", "events", "frame", "probability", "lemma", "origin", "time"),
     *("gold", "observed", "runner_up", "runner_up_probability", "alternatives", "attention"),
 )
 """Keys of events in files, or in the answers of `infer`: no slot can have these names."""
@@ -40,10 +41,16 @@ def check_slots(names: Iterable[str]) -> Slots:
 MISSING = "None"
 """The word that stands in an empty slot."""
 
+END = "<end of case>"
+"""The head of the event that stands for the end of a case in answers; no corpus has it."""
+
 HOLE = "?"
 """The placeholder of a missing word; as the head of an event without other words, of a missing event."""
 
-EXTRAS = frozenset({"probability", "alternatives", "lemma", "origin"})
+MOST_SECONDS = 2.0**43
+"""A time beyond this many seconds from 1970 is none: 280,000 years."""
+
+EXTRAS = frozenset({"probability", "alternatives", "lemma", "origin", "time"})
 """The optional keys of an event beside its words and its frame."""
 
 Words = tuple[str, ...]
@@ -73,7 +80,8 @@ class Event:
     and the word ``MISSING`` for a model; empty slots at the end are left out, so that equal events are equal
     whatever the number of slots. ``frame`` is a name from any label set, or ``None`` if it is latent, and
     ``probability`` the confidence of its annotator, whose ``alternatives`` are the next frames and their
-    probabilities. Events that were extracted from text have ``lemma`` and ``origin``.
+    probabilities. Events that were extracted from text have ``lemma`` and ``origin``, those of logs a
+    ``time`` in seconds since 1970.
     """
 
     head: str
@@ -83,6 +91,7 @@ class Event:
     alternatives: tuple[tuple[str, float], ...]
     lemma: str | None
     origin: Origin | None
+    time: float | None = field(compare=False)  # an event that happens again is the same
 
     def __init__(
         self,
@@ -93,6 +102,7 @@ class Event:
         alternatives: tuple[tuple[str, float], ...] = (),
         lemma: str | None = None,
         origin: Origin | None = None,
+        time: float | None = None,
     ) -> None:
         while arguments and arguments[-1] is None:
             arguments = arguments[:-1]
@@ -104,6 +114,7 @@ class Event:
         put(self, "alternatives", alternatives)
         put(self, "lemma", lemma)
         put(self, "origin", origin)
+        put(self, "time", time)
 
     @classmethod
     def of_words(cls, words: Sequence[str], frame: str | None = None) -> Event:
@@ -112,7 +123,7 @@ class Event:
         return cls(head, *(None if word == MISSING else word for word in others), frame=frame)
 
     def changed(self, **changes: Any) -> Event:
-        """Return the event with another frame, probability, alternatives, lemma or origin."""
+        """Return the event with another frame, probability, alternatives, lemma, origin or time."""
         known = {name: getattr(self, name) for name in ("frame", *EXTRAS)}
         return Event(self.head, *self.arguments, **{**known, **changes})
 
@@ -168,7 +179,7 @@ def event_from_text(text: str, slots: Slots = SLOTS) -> Event:
 def event_from_record(record: object, slots: Slots = SLOTS) -> Event:
     """Return the event of a mapping with a key for each slot and ``frame``; unknown keys are ignored.
 
-    So are a probability, alternatives, a lemma and an origin of another type: other programs may mean
+    So are a probability, alternatives, a lemma, an origin and a time of another type: other programs may mean
     something else by these names. A number that is no probability is refused.
     """
     if not isinstance(record, dict | Mapping):  # dict first, which is faster to check
@@ -193,6 +204,7 @@ def event_from_record(record: object, slots: Slots = SLOTS) -> Event:
             alternatives=_alternatives(get("alternatives")),
             lemma=lemma if isinstance(lemma, str) and lemma else None,
             origin=_origin(get("origin")),
+            time=_time(get("time")),
         )
     return Event(head, *arguments, frame=frame)
 
@@ -232,6 +244,18 @@ def _alternatives(records: object) -> tuple[tuple[str, float], ...]:
     return tuple(found)
 
 
+def _time(value: object) -> float | None:
+    """Return seconds since 1970 of a number of them, or of a time as ISO 8601 has it."""
+    if isinstance(value, str):
+        try:
+            found = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    known = isinstance(value, float | int) and not isinstance(value, bool) and abs(value) < MOST_SECONDS
+    return float(value) if known else None  # type: ignore[arg-type]  # a number
+
+
 def _origin(record: object) -> Origin | None:
     match record:
         case {"sentence": int(sentence), "span": [int(start), int(end)], **rest}:
@@ -247,7 +271,7 @@ def event_to_record(event: Event, slots: Slots = SLOTS) -> dict[str, Any]:
     """Return an event as a mapping, the inverse of ``event_from_record``."""
     record: dict[str, Any] = dict(zip(slots, event.values(len(slots)), strict=True))
     record["frame"] = event.frame
-    record |= {k: v for k in ("probability", "lemma") if (v := getattr(event, k)) is not None}
+    record |= {k: v for k in ("probability", "lemma", "time") if (v := getattr(event, k)) is not None}
     if event.alternatives:
         record["alternatives"] = [{"frame": f, "probability": p} for f, p in event.alternatives]
     if (origin := event.origin) is not None:

@@ -100,6 +100,11 @@ class PrepareOptions(ColumnOptions):
     frames: int = Field(
         500, description="number of frames (F): the most frequent of the training split", ge=1
     )
+    open: bool = Field(
+        False,
+        description="cases of the log are still running, so where they stop is no end; by default every case "
+        "of a table or a log is over, and models learn when cases end",
+    )
     drop_unlabelled: bool = Field(
         False,
         description="drop events without a frame, as the paper does; by default they are kept, as latent",

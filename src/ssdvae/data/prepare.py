@@ -15,7 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ssdvae.data.corpus import ITEMS, SOFT_FRAMES, Corpus, schema, split_file, write_manifest
+from ssdvae.data.corpus import (
+    ENDED,
+    ITEMS,
+    SOFT_FRAMES,
+    TIMES,
+    Corpus,
+    schema,
+    split_file,
+    write_manifest,
+)
 from ssdvae.data.events import MISSING, Document, Event, Words, folded, one_word
 from ssdvae.data.items import ItemBuilder
 from ssdvae.data.options import SPLITS, EngineOptions, PrepareOptions, Split
@@ -156,7 +165,10 @@ def prepare(
             frames.save(temporary / "frames.json")
             if lemmas:
                 save_lemmas(lemmas, temporary / LEMMAS)
-            counts, builders = _write_splits(passes, temporary, options, vocabulary, frames)
+            columns = converted.columns
+            ends = columns is not None and not (options.open or options.single_events)
+            layout = schema(options.soft_labels, ends, columns is not None and columns.time is not None)
+            counts, builders = _write_splits(passes, temporary, options, vocabulary, frames, layout)
         with translate_os_errors(out, "write"):
             if not counts["train"]["documents"]:
                 if options.drop_unlabelled and counts["train"]["dropped_events"] and not len(frames):
@@ -177,6 +189,8 @@ def prepare(
                 items=items,
                 skipped={**passes.skipped, **converted.skipped},
                 columns=converted.columns,
+                ends=ENDED in layout,
+                times=TIMES in layout,
             )
     return Corpus(out)
 
@@ -249,13 +263,15 @@ def _lemmas(events: Iterable[Event], options: PrepareOptions) -> list[tuple[str,
 class _EncodedSplit:
     """The ids of the words and frames of some documents of one split, and their counts."""
 
-    def __init__(self, split: Split, options: PrepareOptions) -> None:
-        self.options = options
+    def __init__(self, split: Split, options: PrepareOptions, layout: pa.Schema) -> None:
+        self.options, self.layout = options, layout
         self.ids: list[str] = []
         self.ends: list[int] = [0]  # of each document, in events
         self.tokens: list[int] = []
         self.frames: list[int] = []
         self.soft: list[tuple[int, float]] = []  # ``SOFT_FRAMES`` of each event
+        self.ended: list[bool] = []  # by document
+        self.times: list[float | None] = []
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
         self.items = None if split == "train" else ItemBuilder(options)
 
@@ -282,6 +298,8 @@ class _EncodedSplit:
             for event in events:
                 soft = soft_label(event, frames)
                 self.soft += soft + [(-1, 0.0)] * (SOFT_FRAMES - len(soft))
+        self.ended.append(events[-1] is document.events[-1])
+        self.times += [event.time for event in events]
         counts["documents"] += 1
         counts["events"] += len(events)
         counts["one_event"] += len(events) == 1
@@ -290,38 +308,45 @@ class _EncodedSplit:
         counts["unknown_words"] += words.count(vocabulary.unknown)
 
     def rows(self) -> pa.RecordBatch:
-        slots = len(self.options.slot_names)
-        soft = self.soft if self.options.soft_labels else None
-        return _record_batch(self.ids, np.array(self.ends), self.tokens, self.frames, slots, soft)
+        values = {
+            "id": self.ids,
+            "tokens": self.tokens,
+            "frames": self.frames,
+            "soft_frames": [frame for frame, _ in self.soft],
+            "soft_weights": [weight for _, weight in self.soft],
+            "ended": self.ended,
+            "times": self.times,
+        }
+        return _record_batch(self.layout, len(self.options.slot_names), np.array(self.ends), values)
 
 
-def _record_batch(
-    ids: Any, ends: Any, tokens: Any, frames: Any, slots: int, soft: list[tuple[int, float]] | None = None
-) -> pa.RecordBatch:
-    """Return rows of ``schema``. ``ends`` are the ends of the documents in events, from 0."""
+def _record_batch(layout: pa.Schema, slots: int, ends: Any, values: Mapping[str, Any]) -> pa.RecordBatch:
+    """Return rows of a split. ``ends`` are the ends of the documents in events, from 0."""
+    numbers = {"tokens": slots, "soft_frames": SOFT_FRAMES, "soft_weights": SOFT_FRAMES}  # of an event
 
-    def lists(numbers: Any, each: int, kind: pa.DataType) -> pa.ListArray:
-        return pa.ListArray.from_arrays(pa.array(each * ends, pa.int32()), pa.array(numbers, kind))
+    def column(field: pa.Field) -> pa.Array:
+        if not pa.types.is_list(field.type):
+            return pa.array(values[field.name], field.type)
+        places = pa.array(numbers.get(field.name, 1) * ends, pa.int32())
+        return pa.ListArray.from_arrays(places, pa.array(values[field.name], field.type.value_type))
 
-    columns = [pa.array(ids, pa.string()), lists(tokens, slots, pa.int32()), lists(frames, 1, pa.int32())]
-    if soft is not None:
-        columns += [
-            lists([frame for frame, _ in soft], SOFT_FRAMES, pa.int32()),
-            lists([weight for _, weight in soft], SOFT_FRAMES, pa.float32()),
-        ]
-    return pa.record_batch(columns, schema=schema(soft is not None))
+    return pa.record_batch([column(field) for field in layout], schema=layout)
 
 
 Encoded = tuple[pa.RecordBatch, "Counter[str]", ItemBuilder | None]
 
 
 def _encode_documents(
-    documents: Iterable[SplitDocument], options: PrepareOptions, vocabulary: Vocabulary, frames: Inventory
+    documents: Iterable[SplitDocument],
+    options: PrepareOptions,
+    vocabulary: Vocabulary,
+    frames: Inventory,
+    layout: pa.Schema,
 ) -> dict[Split, Encoded]:
     encoded: dict[Split, _EncodedSplit] = {}
     for split, document in documents:
         if split not in encoded:
-            encoded[split] = _EncodedSplit(split, options)
+            encoded[split] = _EncodedSplit(split, options, layout)
         encoded[split].add(document, vocabulary, frames)
     return {split: (part.rows(), part.counts, part.items) for split, part in encoded.items()}
 
@@ -329,9 +354,9 @@ def _encode_documents(
 class _SplitFiles:
     """The Arrow streams of a split, with the same number of documents however these arrive."""
 
-    def __init__(self, folder: Path, split: Split, soft: bool) -> None:
+    def __init__(self, folder: Path, split: Split, layout: pa.Schema) -> None:
         self.folder, self.split, self.files = folder, split, 0
-        self.waiting = schema(soft).empty_table()
+        self.waiting = layout.empty_table()
         self.longest = 0  # events of a document
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -356,13 +381,19 @@ class _SplitFiles:
 
 
 def _write_splits(
-    passes: _Passes, folder: Path, options: PrepareOptions, vocabulary: Vocabulary, frames: Inventory
+    passes: _Passes,
+    folder: Path,
+    options: PrepareOptions,
+    vocabulary: Vocabulary,
+    frames: Inventory,
+    layout: pa.Schema,
 ) -> tuple[dict[Split, dict[str, int]], dict[Split, ItemBuilder]]:
     """Write all documents, reading each file once; return the counts and the item builder of each split."""
     counts: dict[Split, Counter[str]] = {split: Counter(dict.fromkeys(COUNTS, 0)) for split in SPLITS}
     builders: dict[Split, ItemBuilder] = {s: ItemBuilder(options) for s in SPLITS if s != "train"}
-    work = partial(_encode_documents, options=options, vocabulary=vocabulary, frames=frames)
-    files = {split: _SplitFiles(folder, split, options.soft_labels) for split in SPLITS}
+    known = {"options": options, "vocabulary": vocabulary, "frames": frames, "layout": layout}
+    work = partial(_encode_documents, **known)
+    files = {split: _SplitFiles(folder, split, layout) for split in SPLITS}
     for path in dict.fromkeys(passes.source.path(split) for split in SPLITS):
         for part in passes.map_documents(path, "writing", work):
             for split, (rows, counted, items) in part.items():
@@ -405,15 +436,16 @@ def single_events(corpus: Corpus, out: Path) -> Corpus:
             items={split: dict.fromkeys(ITEMS, 0) for split in ("valid", "test")},
             skipped={},
             columns=corpus.columns,
+            times=corpus.times,
         )
     return Corpus(out)
 
 
 def _write_single_events(corpus: Corpus, split: Split, folder: Path) -> dict[str, int]:
-    counts = corpus.manifest["splits"][split]
+    counts, layout = corpus.manifest["splits"][split], schema(times=corpus.times)
     with (
         pa.OSFile(str(folder / split_file(split, 0)), "wb") as file,
-        pa.ipc.new_stream(file, schema(soft=False)) as writer,
+        pa.ipc.new_stream(file, layout) as writer,
     ):
         if counts["documents"]:
             documents = corpus.split(split)
@@ -424,5 +456,7 @@ def _write_single_events(corpus: Corpus, split: Split, folder: Path) -> dict[str
             ]
             places, ends = documents.in_order(), np.arange(len(ids) + 1, dtype=np.int32)
             tokens, frames = documents.tokens[places].reshape(-1), documents.frames[places]
-            writer.write_batch(_record_batch(ids, ends, tokens, frames, len(corpus.slots)))
+            times = None if documents.times is None else documents.times[places]
+            values = {"id": ids, "tokens": tokens, "frames": frames, "times": times}
+            writer.write_batch(_record_batch(layout, len(corpus.slots), ends, values))
     return {**counts, "documents": counts["events"], "too_short": 0, "longest": min(1, counts["events"])}

@@ -43,7 +43,9 @@ class RenumberedCorpus(Corpus):
             "vocabulary of this one and count as one word\n"
             "compare the perplexity with no model of another vocabulary"
         )
-        return Documents.of_events(found.ids, tokens, frames, found.lengths)
+        ends = None if found.ends is None else found.ends[places]
+        times = None if found.times is None else found.times[places]
+        return Documents.of_events(found.ids, tokens, frames, found.lengths, ends, times)
 
 
 def shown_documents(model: Model, corpus: Corpus | None, folder: Path | None, split: Split) -> Documents:

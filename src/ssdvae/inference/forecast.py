@@ -15,12 +15,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ssdvae.data.batches import Batch
-from ssdvae.data.events import MISSING, SLOTS, Document, Event, Slots, event_to_record
+from ssdvae.data.events import END, MISSING, SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.inference.inputs import count_unknown, groups, to_batch
 from ssdvae.inference.output import Candidate, Ranked, Row, ranked, slot_columns
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import checkpoint
 from ssdvae.models.base import FrameModel, LanguageModel, Model, State, as_frame_model, as_language_model
+from ssdvae.models.cases import log_ends
 from ssdvae.models.latents import LatentQuery, Latents, refuse_nan
 
 NUMBERS = 6_000_000
@@ -144,23 +145,35 @@ class Forecast:
     note: str  # why they are no exact probabilities, or "exact"
     unknown_words: int
     slots: Slots = SLOTS  # of the model
+    end_probability: float | None = None  # None if cases do not end, or something of the next event is given
+
+    @property
+    def outcomes(self) -> list[tuple[str, float]]:
+        """The most likely events and the end of the case with their probabilities, the most likely first."""
+        found = [(str(event.event), event.probability) for event in self.events]
+        found += [] if self.end_probability is None else [(END, self.end_probability)]
+        return sorted(found, key=lambda one: -one[1])
 
     def to_record(self) -> dict[str, Any]:
         record: dict[str, Any] = {"id": self.id, "read": self.read, "exact": self.exact, "note": self.note}
         if self.given:
             record |= {"given": self.given, "given_probability": self.given_probability}
+        if self.end_probability is not None:
+            record["end_probability"] = round(self.end_probability, 6)
         if self.frames:
             record["frames"] = [frame.to_record("frame") for frame in self.frames]
         record["heads"] = [head.to_record("head") for head in self.heads]
         return {**record, "events": [event.to_record(self.slots) for event in self.events]}
 
     def rows(self) -> Iterator[Row]:
-        """Yield one row per frame, head and event."""
+        """Yield one row per frame, head and event, and one for the end of the case."""
+        if self.end_probability is not None:
+            nothing: Row = {**dict.fromkeys(self.slots), "frame": None}
+            yield self._row("end", 1, nothing, self.end_probability)
         for kind, names in (("frame", self.frames), ("head", self.heads)):
             for rank, one in enumerate(names, start=1):
-                nothing: Row = dict.fromkeys(self.slots)
                 found = {"frame": one.name} if kind == "frame" else {"frame": None, self.slots[0]: one.name}
-                yield self._row(kind, rank, {**nothing, **found}, one.probability)
+                yield self._row(kind, rank, {**dict.fromkeys(self.slots), **found}, one.probability)
         for rank, event in enumerate(self.events, start=1):
             frame = {"frame": None if event.frame is None else event.frame.name}
             yield self._row(
@@ -239,8 +252,13 @@ def _forecast(
     words = torch.tensor(fixed, device=model.device).expand(len(documents), -1)
     found = search(model, rollout, words, max(beam, top))
     log_frames = rollout.log_frames
+    ends = log_ends(model, read) if read.mask.shape[1] else None
+    # A case of which something is given goes on.
+    log_more = torch.zeros_like(found.log_fixed) if ends is None else ends[:, -1, 0]
+    log_share = found.log_share if given else found.log_share + log_more[:, None]
+    log_heads = found.heads if given else found.heads + log_more[:, None]
     by_event = None if framed is None else _frames_of_events(framed, read, found.tokens[:, :top])
-    log_given = found.log_fixed.clone()
+    log_given = found.log_fixed + log_more
     if frame >= 0 and log_frames is not None:
         log_given += log_frames[:, frame]
         certain = torch.arange(log_frames.shape[1], device=log_frames.device) == frame
@@ -260,7 +278,7 @@ def _forecast(
             events.append(
                 NextEvent(
                     Event.of_words(names),
-                    float(found.log_share[row, place].exp()),
+                    float(log_share[row, place].exp()),
                     None if by_event is None else ranked(by_event[row, place], model.frames, 1)[0],
                 )
             )
@@ -271,12 +289,13 @@ def _forecast(
                 given=given,
                 given_probability=float(log_given[row].exp()) if given else None,
                 frames=() if log_frames is None else ranked(log_frames[row], model.frames, top),
-                heads=ranked(found.heads[row], model.vocabulary, top),
+                heads=ranked(log_heads[row], model.vocabulary, top),
                 events=tuple(events),
                 exact=not model.conditions_on_targets and not found.bayes,
                 note=note,
                 unknown_words=unknown[row],
                 slots=model.slots,
+                end_probability=None if ends is None or given else float(ends[row, -1, 1].exp()),
             )
         )
     return answers

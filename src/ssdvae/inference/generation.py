@@ -23,6 +23,7 @@ from ssdvae.inference.posterior import infer_documents
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import checkpoint
 from ssdvae.models.base import LanguageModel, Model, as_language_model
+from ssdvae.models.cases import CaseModel, log_ends, with_ends
 from ssdvae.models.latents import LatentQuery, Latents, Sampler, categorical, most_likely, refuse_nan
 
 WordChoice = Callable[
@@ -119,19 +120,21 @@ class ScriptEvent:
 class Script:
     """The seed events, and the events generated after them.
 
-    ``log_prob`` is that of the generated words, given the seed and the planned frames: the model's own,
-    whatever was forbidden and however they were drawn.
+    ``log_prob`` is that of the generated words, and of the end if the case has ``ended``, given the seed and
+    the planned frames: the model's own, whatever was forbidden and however they were drawn.
     """
 
     events: tuple[ScriptEvent, ...]
     seeds: int
     log_prob: float
     slots: Slots = SLOTS  # of the model
+    ended: bool | None = None  # None in a model without ends
 
     def to_record(self) -> dict[str, Any]:
         """Return the JSON record."""
         events = [{**vars(e), "event": event_to_record(e.event, self.slots)} for e in self.events]
-        return {"log_prob": self.log_prob, "seeds": self.seeds, "events": events}
+        ended = {} if self.ended is None else {"ended": self.ended}
+        return {"log_prob": self.log_prob, "seeds": self.seeds, **ended, "events": events}
 
 
 @torch.no_grad()
@@ -180,7 +183,7 @@ def sample_continuations(
         Noise(generator(options.seed, "generate", purpose), len(seeds)) for purpose in ("frames", "words")
     )
     latents = _latents(model, seeds, observed, categorical, for_frames)
-    return _write(model, length, seeds, latents, sampling(length, for_words.uniform)).tokens
+    return _write(model, length, seeds, latents, sampling(length, for_words.uniform), ends=False).tokens
 
 
 def _seed(
@@ -214,7 +217,7 @@ def _copies(batch: Batch, size: int) -> Batch:
 
 @dataclass(frozen=True)
 class GeneratedScripts:
-    """Scripts as word ids."""
+    """Scripts as word ids. After its end a script has events without a head."""
 
     tokens: Int[Tensor, "R N S"]
     latents: Latents
@@ -222,12 +225,18 @@ class GeneratedScripts:
 
 
 def _write(
-    model: LanguageModel, options: GenerateOptions, seeds: Batch, latents: Latents, choose: WordChoice
+    model: LanguageModel,
+    options: GenerateOptions,
+    seeds: Batch,
+    latents: Latents,
+    choose: WordChoice,
+    ends: bool = True,
 ) -> GeneratedScripts:
-    """Write the words of each script, one after another."""
+    """Write the words of each script, one after another; ``ends`` lets cases end."""
     state, tokens = model.start(seeds, latents), seeds.tokens
     latents = latents.after(seeds.mask.shape[1])
     total = torch.zeros(len(tokens), dtype=torch.float64, device=tokens.device)
+    ending = with_ends(model) if ends else None
     for _ in range(options.events):
         checkpoint()
         words = tokens.new_zeros(len(tokens), 0)  # of the event being written
@@ -237,6 +246,8 @@ def _write(
             log_p = log_p.double().masked_fill(
                 forbidden(tokens, words, model.vocabulary, options), -torch.inf
             )
+            if ending is not None and tokens.shape[1]:
+                log_p = _with_end(ending, log_p, tokens, words)
             if not (log_p > -torch.inf).any(1).all():
                 raise UserError("no word is left that would repeat no event: let the script be shorter")
             rows, word = choose(log_p, total)
@@ -249,11 +260,36 @@ def _write(
     return GeneratedScripts(tokens, latents, total)
 
 
+def _with_end(
+    model: CaseModel, log_p: Float[Tensor, "R V"], tokens: Int[Tensor, "R K S"], words: Int[Tensor, "R slot"]
+) -> Float[Tensor, "R V"]:
+    """Return log p of the next words with the end as a head: the missing word, which is no head otherwise.
+
+    A script that has ended stays so, at no cost.
+    """
+    missing, slot = model.vocabulary.missing, words.shape[1]
+    over = (tokens[:, -1, 0] == missing) if not slot else (words[:, 0] == missing)
+    if not slot:
+        ends = log_ends(model, Batch.of_words(tokens))
+        assert ends is not None
+        log_p = log_p + ends[:, -1, :1]
+        log_p[:, missing] = ends[:, -1, 1]
+    certain = torch.full_like(log_p, -torch.inf)
+    certain[:, missing] = 0
+    return certain.where(over[:, None], log_p)
+
+
 def _scripts(model: Model, seed: Sequence[Event], written: GeneratedScripts) -> list[Script]:
     """Return scripts by name; in a model with frames, these are inferred from each script."""
-    names, frames = model.vocabulary.name, written.latents.frames
+    names, frames, missing = model.vocabulary.name, written.latents.frames, model.vocabulary.missing
     documents = [
-        Document("script", (*seed, *(Event.of_words([*map(names, words)]) for words in script)))
+        Document(
+            "script",
+            (
+                *seed,
+                *(Event.of_words([*map(names, words)]) for words in script if words[0] != missing),
+            ),
+        )
         for script in written.tokens[:, len(seed) :].tolist()
     ]
     if frames is None or not len(model.frames):
@@ -264,11 +300,12 @@ def _scripts(model: Model, seed: Sequence[Event], written: GeneratedScripts) -> 
                 ScriptEvent(
                     read.event, None if frame < 0 else model.frames.name(frame), read.frame, read.probability
                 )
-                for read, frame in zip(document.events, planned, strict=True)
+                for read, frame in zip(document.events, planned, strict=False)  # less if it has ended
             )
             for document, planned in zip(infer_documents(model, documents), frames.tolist(), strict=True)
         ]
-    scores = written.log_p.tolist()
+    ended = (written.tokens[:, -1, 0] == missing).tolist()
     return [
-        Script(script, len(seed), log_p, model.slots) for script, log_p in zip(events, scores, strict=True)
+        Script(script, len(seed), log_p, model.slots, over if with_ends(model) is not None else None)
+        for script, log_p, over in zip(events, written.log_p.tolist(), ended, strict=True)
     ]

@@ -4,8 +4,9 @@ Candidates are the most likely ones after what comes before (``search``), reweig
 
     p(c | before, after) ∝ p(c | before) p(after | before, c)
 
-normalised over the candidates. Where the model is not exact, both factors are estimates, made as in the
-cloze: what is there is encoded, and the latent variables of what follows are rolled out.
+normalised over the candidates. Where cases end, what comes after includes the end. Where the model is not
+exact, both factors are estimates, made as in the cloze: what is there is encoded, and the latent variables of
+what follows are rolled out.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ssdvae.inference.inputs import to_batch
 from ssdvae.inference.output import Ranked, Row, ranked, slot_columns
 from ssdvae.inference.surprisal import Kind, kind_of
 from ssdvae.models.base import LanguageModel, Model, as_frame_model, as_language_model
+from ssdvae.models.cases import log_ends
 from ssdvae.models.latents import LatentQuery
 
 
@@ -122,12 +124,13 @@ def fill_documents(
     top: int = 5,
     beam: int = 100,
     batch: int = 200,
+    open: bool = False,
 ) -> Iterator[FilledDocument]:
-    """Yield documents with their holes filled from the left."""
+    """Yield documents with their holes filled from the left; cases that are not ``open`` end."""
     for document in documents:
         filled = unfilled(model, document)
         while filled.next_hole is not None:
-            filled = fill_next(model, filled, top, beam, batch)
+            filled = fill_next(model, filled, top, beam, batch, open)
         yield filled
 
 
@@ -138,7 +141,12 @@ def unfilled(model: Model, document: Document) -> FilledDocument:
 
 
 def fill_next(
-    model: Model, document: FilledDocument, top: int = 5, beam: int = 100, batch: int = 200
+    model: Model,
+    document: FilledDocument,
+    top: int = 5,
+    beam: int = 100,
+    batch: int = 200,
+    open: bool = False,
 ) -> FilledDocument:
     """Return the document with its first hole filled.
 
@@ -148,7 +156,9 @@ def fill_next(
     assert place is not None
     after = [event for event in events[place + 1 :] if HOLE not in event.words]
     missing = missing_slots(events[place], len(model.slots))
-    hole, events[place] = _fill(model, events[:place], events[place], after, missing, top, beam, batch)
+    # An end says nothing of this hole if another one comes after it.
+    over = not open and not any(HOLE in event.words for event in events[place + 1 :])
+    hole, events[place] = _fill(model, events[:place], events[place], after, missing, top, beam, batch, over)
     return replace(document, events=tuple(events), holes=(*document.holes, hole))
 
 
@@ -162,6 +172,7 @@ def _fill(
     top: int,
     beam: int,
     batch: int,
+    over: bool,
 ) -> tuple[Hole, Event]:
     start = to_batch(model, [Document("", tuple(before))])
     fixed = to_batch(model, [Document("", (event,))]).tokens[:, 0]
@@ -176,6 +187,9 @@ def _fill(
     for rows in in_order(len(candidates), batch):
         some = candidates[torch.from_numpy(rows).to(model.device)]
         later.append(_continued(model, between(start.tokens, some, rest[:, :0]), rest))
+        ends = log_ends(model, between(start.tokens, some, rest))
+        if ends is not None:
+            later[-1] += ends[:, len(before) : -1, 0].sum(1) + (ends[:, -1, 1] if over else 0)
         if framed is not None:
             posterior = framed.posterior(between(start.tokens, some, rest))
             by_frame.append(posterior.log_q[:, len(before)].double())

@@ -57,8 +57,11 @@ def to_numbers(model: Model, documents: Iterable[Document]) -> Documents:
     for group in groups((document for document in documents if document.events), SPLIT):
         batch = to_batch(model, group)
         ids = pa.chunked_array([[document.id for document in group]], pa.string())
-        numbers = (batch.tokens[batch.mask], batch.frames[batch.mask], batch.mask.sum(1))
-        parts.append(Documents.of_events(ids, *(part.cpu().numpy().astype(np.int32) for part in numbers)))
+        tokens, frames, lengths = (
+            part.cpu().numpy().astype(np.int32)
+            for part in (batch.tokens[batch.mask], batch.frames[batch.mask], batch.mask.sum(1))
+        )
+        parts.append(Documents.of_events(ids, tokens, frames, lengths))
     return Documents.concat(parts)
 
 

@@ -30,21 +30,35 @@ class InferOptions(AnswerOptions):
 
 
 class ForecastOptions(AnswerOptions):
-    """Options of `next` and `fill`."""
+    """Options of `next`."""
 
     top: int = Field(5, description="number of candidates to show, most likely first", ge=1)
     beam: int = Field(100, description="beam size of the search for whole events", ge=1, le=10_000)
     batch: int = Field(100, description="batch size", ge=1)
 
 
-class SurprisalOptions(AnswerOptions):
+class OpenOptions(Options):
+    """Options of questions about whole cases."""
+
+    group: ClassVar[str] = "cases"
+
+    open: bool = Field(
+        False, description="the cases are still running: where they stop is no end (models of logs)"
+    )
+
+
+class FillOptions(ForecastOptions, OpenOptions):
+    """Options of `fill`."""
+
+
+class SurprisalOptions(AnswerOptions, OpenOptions):
     """Options of `score`."""
 
     frames: int = Field(1, description="number of frames to show for each event, most likely first", ge=1)
     batch: int = Field(100, description="batch size", ge=1)
 
 
-class AnomalyOptions(AnswerOptions):
+class AnomalyOptions(AnswerOptions, OpenOptions):
     """Options of `anomalies`."""
 
     top: int = Field(10, description="number of events to show, most surprising first", ge=1)

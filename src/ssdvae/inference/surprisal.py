@@ -22,7 +22,7 @@ from torch import Tensor
 from ssdvae.data.batches import Batch, Noise, collate, within_bounds
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.documents import Documents
-from ssdvae.data.events import SLOTS, Document, Event, Slots
+from ssdvae.data.events import END, SLOTS, Document, Event, Slots
 from ssdvae.data.options import Split
 from ssdvae.inference.forecast import Forecast, Rollout, next_events
 from ssdvae.inference.inputs import answer_each, count_unknown, to_batch
@@ -32,6 +32,7 @@ from ssdvae.inference.posterior import gold_record
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import SILENT, Advance, Progress, checkpoint, no_advance
 from ssdvae.models.base import LanguageModel, Model, as_frame_model, as_language_model
+from ssdvae.models.cases import log_ends
 from ssdvae.models.latents import refuse_nan
 from ssdvae.models.quantiles import SurprisalQuantiles, percentile
 
@@ -45,7 +46,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ScoredEvent:
-    """An event with its surprisal, that of each of its words, and its most likely frames."""
+    """An event with its surprisal, that of each of its words, and its most likely frames.
+
+    The end of a case is an event of its own after the others, whose head is ``END``.
+    """
 
     event: Event
     nats: float
@@ -114,6 +118,7 @@ class Surprisals:
     slots: Float[Tensor, "B M slots"]
     events: Float[Tensor, "B M"]
     kind: Kind
+    ends: Float[Tensor, " B"] | None  # of the end of each case after its last event
 
 
 def kind_of(model: LanguageModel) -> Kind:
@@ -123,7 +128,10 @@ def kind_of(model: LanguageModel) -> Kind:
 
 @torch.no_grad()
 def surprisals(model: LanguageModel, batch: Batch) -> Surprisals:
-    """Return the nats of every slot and event given those before. A document depends on no other one."""
+    """Return the nats of every slot and event given those before. A document depends on no other one.
+
+    Where cases end, that a case went on to an event is part of the head's nats.
+    """
     kind = kind_of(model)
     if kind == "exact":
         log_p = model.word_log_probs(batch, Noise(torch.Generator(), len(batch))).double()
@@ -136,8 +144,13 @@ def surprisals(model: LanguageModel, batch: Batch) -> Surprisals:
             rollout = Rollout.after(model, part.first(event))
             words = Batch.of_words(part.tokens[:, event : event + 1])
             log_p[rows, event] = model.log_probs(words, rollout.latents, rollout.state)[:, 0].double()
+    ends = log_ends(model, batch)
+    if ends is not None:
+        log_p[:, 1:, 0] += ends[:, :-1, 0] * batch.mask[:, 1:]
+        last = batch.mask.sum(1, keepdim=True) - 1
+        ends = -ends[..., 1].gather(1, last)[:, 0]
     refuse_nan(log_p)
-    return Surprisals(-log_p, -log_p.sum(-1), kind)
+    return Surprisals(-log_p, -log_p.sum(-1), kind, ends)
 
 
 def score_documents(
@@ -145,12 +158,13 @@ def score_documents(
     documents: Iterable[Document],
     batch: int = 200,
     frames: int = 1,
+    open: bool = False,
     quantiles: SurprisalQuantiles | None = None,
 ) -> Iterator[ScoredDocument]:
     """Yield the surprisals of documents, with the most likely ``frames`` of each event.
 
-    Percentiles are taken against ``quantiles``, by default those that are saved with the model. No more than
-    a batch is held at once.
+    Where cases end, the end is scored as an event, unless they are ``open``. Percentiles are taken against
+    ``quantiles``, by default those that are saved with the model. No more than a batch is held at once.
     """
     quantiles = model.quantiles if quantiles is None else quantiles
     scoring = as_language_model(model)
@@ -158,13 +172,14 @@ def score_documents(
     def empty(document: Document) -> ScoredDocument:
         return ScoredDocument(document.id, (), None, kind_of(scoring), 0, model.slots)
 
-    return answer_each(documents, batch, lambda some: _scored(scoring, some, frames, quantiles), empty)
+    return answer_each(documents, batch, lambda some: _scored(scoring, some, frames, open, quantiles), empty)
 
 
 def _scored(
     model: LanguageModel,
     documents: Sequence[Document],
     top: int,
+    open: bool,
     quantiles: SurprisalQuantiles | None,
 ) -> Iterator[ScoredDocument]:
     batch = to_batch(model, documents)
@@ -174,29 +189,37 @@ def _scored(
         with torch.no_grad():
             frames = ranked_everywhere(framed.posterior(batch).log_q, model.frames, top)
     slot_nats, event_nats = found.slots.cpu().numpy(), found.events.cpu().numpy()
+    ends = None if open or found.ends is None else found.ends.cpu().numpy()
     unknown = count_unknown(model, batch)
     for row, document in enumerate(documents):
         count = len(document.events)
         slots, events = slot_nats[row, :count], event_nats[row, :count]
+        if ends is not None:
+            events = np.append(events, ends[row])
         shares = slot_shares = whole = None
         if quantiles is not None:
             shares = percentile(events, quantiles.event).tolist()
             columns = [percentile(slots[:, s], by_slot) for s, by_slot in enumerate(quantiles.slots)]
             slot_shares = np.stack(columns, axis=1).tolist()
             whole = float(percentile(events.mean(keepdims=True), quantiles.document)[0])
+        scored = [
+            ScoredEvent(
+                event=event,
+                nats=float(events[m]),
+                slots=tuple(slots[m].tolist()),
+                percentile=None if shares is None else shares[m],
+                slot_percentiles=None if slot_shares is None else tuple(slot_shares[m]),
+                frames=() if frames is None else frames[row][m],
+            )
+            for m, event in enumerate(document.events)
+        ]
+        if ends is not None:
+            nats, share = float(ends[row]), None if shares is None else shares[-1]
+            nothing = (0.0,) * (len(model.slots) - 1)
+            scored.append(ScoredEvent(Event(END), nats, (nats, *nothing), share, None, ()))
         yield ScoredDocument(
             document.id,
-            tuple(
-                ScoredEvent(
-                    event=event,
-                    nats=float(events[m]),
-                    slots=tuple(slots[m].tolist()),
-                    percentile=None if shares is None else shares[m],
-                    slot_percentiles=None if slot_shares is None else tuple(slot_shares[m]),
-                    frames=() if frames is None else frames[row][m],
-                )
-                for m, event in enumerate(document.events)
-            ),
+            tuple(scored),
             whole,
             found.kind,
             unknown[row],
@@ -220,7 +243,13 @@ def split_quantiles(
         by_event = found.events.cpu().numpy()
         slots.append(found.slots.cpu().numpy()[mask])
         events.append(by_event[mask])
-        means.append(by_event.sum(1) / mask.sum(1))
+        total, count = by_event.sum(1), mask.sum(1)
+        if found.ends is not None and part.ends is not None:
+            over = part.ends.any(1).cpu().numpy()
+            ends = found.ends.cpu().numpy() * over
+            events.append(ends[over])
+            total, count = total + ends, count + over
+        means.append(total / count)
         advance(len(part))
     together = (np.concatenate(parts) for parts in (slots, events, means))
     return SurprisalQuantiles.of(split, kind_of(model), *together)
@@ -260,17 +289,22 @@ class Anomaly:
             "event": self.place + 1,
             **self.scored.to_record(self.expected.slots),
             "expected": [event.to_record(self.expected.slots) for event in self.expected.events],
+            **(
+                {}
+                if self.expected.end_probability is None
+                else {"end_probability": self.expected.end_probability}
+            ),
         }
 
     def rows(self) -> Iterator[Row]:
-        """Yield one row, with the most likely event of the forecast."""
-        best = self.expected.events[0] if self.expected.events else None
+        """Yield one row, with the most likely outcome of the forecast."""
+        best = next(iter(self.expected.outcomes), None)
         yield {
             "id": self.id,
             "event": self.place + 1,
             **slot_columns(self.scored.event, self.expected.slots),
             "nats": self.scored.nats,
-            "expected": None if best is None else str(best.event),
+            "expected": None if best is None else best[0],
         }
 
 

@@ -35,7 +35,8 @@ from torch import Tensor, nn
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.base import FrameModel, LanguageModel, Loss, State
+from ssdvae.models.base import DecoderOutput, FrameModel, Loss, State
+from ssdvae.models.cases import CaseModel
 from ssdvae.models.decoders import ExactDecoder, ExactState
 from ssdvae.models.latents import FramePosterior, LatentQuery, Latents
 from ssdvae.models.layers import to_padded
@@ -51,7 +52,7 @@ POWER = 0.3
 """The power of the exact posterior where no labelled event can tell a better one."""
 
 
-class ExactModel(LanguageModel, FrameModel):
+class ExactModel(CaseModel, FrameModel):
     """p(words, frames) with the frames summed out, and a reader that names them.
 
     ``Latents.frames`` are frames that are given, −1 where summed out.
@@ -133,7 +134,8 @@ class ExactModel(LanguageModel, FrameModel):
         ``reconstruction``. It is computed as one term, so that the arguments of an observed event are scored
         by its own frame alone.
         """
-        scored = self._score(batch, self._no_frames(batch), drawn=self.draw_words(noise))
+        decoded = self._decode(batch, self._no_frames(batch))
+        scored = self._score_decoded(batch, decoded, self.draw_words(noise))
         log_p = to_padded(scored.marginal(), batch.mask).sum(1)
         log_r = scored.posterior()
         frame_nll = to_padded(_nll(log_r, batch), batch.mask).sum(1)
@@ -146,7 +148,7 @@ class ExactModel(LanguageModel, FrameModel):
                 each = _reader_loss(log_q, log_r.detach(), batch, kappa)
                 terms[f"reader_{kappa}"] = to_padded(each, batch.mask).sum(1)
                 loss = loss + terms[f"reader_{kappa}"]
-        return Loss(loss, terms)
+        return self.with_case_terms(Loss(loss, terms), batch, decoded.ends)
 
     def _labels_shown(self, batch: Batch, noise: Noise) -> Int[Tensor, "B M"]:
         """Hide labels at random: all of them in half of the documents, a random share in the others."""
@@ -265,9 +267,16 @@ class ExactModel(LanguageModel, FrameModel):
         self, batch: Batch, latents: Latents, state: State | None = None, drawn: Drawn | None = None
     ) -> EventScores:
         """Score the real events of a batch, one row each; after a state, or from the start."""
+        return self._score_decoded(batch, self._decode(batch, latents, state), drawn)
+
+    def _decode(self, batch: Batch, latents: Latents, state: State | None = None) -> DecoderOutput:
         start = state.decoder if isinstance(state, ExactState) else self.decoder.init_state(latents)
-        states = self.decoder(self.word_reader(batch.tokens), start, latents).states
-        return self.decoder.score(states[batch.mask], batch.tokens[batch.mask], batch.labels(), drawn)
+        decoded: DecoderOutput = self.decoder(self.word_reader(batch.tokens), start, latents)
+        return decoded
+
+    def _score_decoded(self, batch: Batch, decoded: DecoderOutput, drawn: Drawn | None) -> EventScores:
+        states, words = decoded.states[batch.mask], batch.tokens[batch.mask]
+        return self.decoder.score(states, words, batch.labels(), drawn)
 
     def _no_frames(self, batch: Batch) -> Latents:
         return self._given(torch.full_like(batch.observed, -1), batch.mask)

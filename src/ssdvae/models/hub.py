@@ -100,6 +100,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
 
     def _save_pretrained(self, save_directory: Path) -> None:
         from ssdvae.models.base import Model  # which needs this module first
+        from ssdvae.models.cases import with_ends
 
         assert isinstance(self, Model)
         weights = self.weights_to_publish()
@@ -110,6 +111,8 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
             values |= {"reading": self.context_window.model_dump(), "slots": self.slots}
             if self.columns is not None:
                 values["columns"] = self.columns.model_dump(mode="json")
+            if with_ends(self) is not None:
+                values["ends"] = True
             path.write_text(json.dumps(values, indent=2) + "\n")
         self.vocabulary.save(save_directory / "vocab.json")
         self.frames.save(save_directory / "frames.json")
@@ -172,7 +175,8 @@ def _columns(record: object) -> Columns | None:
 
 def read_model(folder: Path) -> Model:
     """Return the model in a folder, whichever it is."""
-    from ssdvae.models.registry import model_class  # the table of models needs this module first
+    from ssdvae.models.cases import CaseModel  # these need this module first
+    from ssdvae.models.registry import model_class
 
     for name in FILES:
         if not (folder / name).is_file():
@@ -196,19 +200,26 @@ def read_model(folder: Path) -> Model:
         columns = _part("columns", _columns, values.pop("columns", None), path)
         if columns is not None and columns.slots != slots:
             raise DataError(path, None, "other slots than those of its columns", ", ".join(columns.slots))
+        ends = _part("ends", lambda value: parse(bool, value), values.pop("ends", False), path)
         settings = ModelOptions.read(unversioned(values))
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     vocabulary, frames = Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json")
-    create = model_class(settings.model)
+
+    def create() -> Model:
+        model = model_class(settings.model)(settings, vocabulary, frames, slots)
+        if isinstance(model, CaseModel):
+            model.learn_cases(ends)
+        return model
+
     try:
         with torch.device("meta"):
-            shapes = create(settings, vocabulary, frames, slots)
+            shapes = create()
     except (RuntimeError, OverflowError, TypeError) as error:  # more numbers than a tensor can have
         raise DataError(path, None, "sizes that no tensor can have", "those of the weights") from error
     check_shapes(weights, shapes, EXPECTED)
     tensors, _ = load_weights(weights, EXPECTED)
-    model = create(settings, vocabulary, frames, slots)
+    model = create()
     model.context_window, model.columns = reading, columns
     model.quantiles = SurprisalQuantiles.read(folder)
     assign_weights(model, tensors, weights, EXPECTED)

@@ -12,15 +12,16 @@ from torch.nn import functional
 from ssdvae.data.batches import Batch, Noise
 from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.vocabulary import Inventory, Vocabulary
-from ssdvae.models.base import FrameModel, LanguageModel, Loss, Model
+from ssdvae.models.base import FrameModel, Loss, Model
+from ssdvae.models.cases import CaseModel
 from ssdvae.models.decoders import GRUDecoder
 from ssdvae.models.latents import FramePosterior, LatentQuery, Latents, most_likely
 from ssdvae.models.layers import DocumentVector, PaddedGRU, dropout, full_precision, per_word
-from ssdvae.models.losses import frame_nll
+from ssdvae.models.losses import frame_nll, word_log_likelihood
 from ssdvae.models.options import ClassifierOptions, RNNLMOptions, RNNLMRoleOptions
 
 
-class RNNLM(LanguageModel):
+class RNNLM(CaseModel):
     """p(w) = Π_t p(w_t | w_<t) by a left-to-right GRU, without frames: the likelihood is exact.
 
     Not so with a document vector, which an encoder of its own computes as that of SSDVAE would.
@@ -62,8 +63,10 @@ class RNNLM(LanguageModel):
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
         latents = self.latents(LatentQuery.whole(batch, most_likely, noise))
-        log_p = self.log_probs(batch, latents, drawn=self.draw_words(noise)).sum((1, 2))
-        return Loss(-log_p, {"reconstruction": log_p})
+        decoded = self.decoder(self.word_reader(batch.tokens), self.decoder.init_state(latents), latents)
+        drawn, offsets = self.draw_words(noise), latents.word_offsets
+        log_p = word_log_likelihood(self.decoder.output, decoded.states, batch, drawn, offsets).sum((1, 2))
+        return self.with_case_terms(Loss(-log_p, {"reconstruction": log_p}), batch, decoded.ends)
 
 
 class _DocumentReader(nn.Module):

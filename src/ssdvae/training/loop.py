@@ -24,6 +24,7 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.io.errors import UserError
 from ssdvae.io.limits import format_bytes, keep_freed_memory, memory_limit
 from ssdvae.models.base import LanguageModel, Model, fastest_device
+from ssdvae.models.cases import CaseModel
 from ssdvae.models.precision import choose_precision
 from ssdvae.models.registry import model_class
 from ssdvae.training.options import TrainOptions
@@ -84,6 +85,7 @@ def new_model(
     frames: Inventory,
     vectors: Vectors | None,
     slots: Slots = SLOTS,
+    ends: bool = False,
 ) -> Model:
     """Return a model with weights drawn by the seed, and the pretrained vectors of words that have one."""
     with torch.random.fork_rng():
@@ -92,6 +94,8 @@ def new_model(
         every = frames.with_unnamed(options.values().get("unnamed_frames", 0))
         model = model_class(options.model)(options.model_options, vocabulary, every, slots)
         model.prepare_training()
+        if isinstance(model, CaseModel):
+            model.learn_cases(ends)
     if vectors is not None:
         weight = model.word_reader.words.weight.data
         weight[torch.from_numpy(vectors.found)] = torch.from_numpy(vectors.matrix[vectors.found])

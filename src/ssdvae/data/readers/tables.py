@@ -255,7 +255,7 @@ class SortedRows:
                     found = f"{shorten(case)}, a case of more than {format_bytes(held.most)}"
                     hint = f"is {columns.case!r} the column of the case? {error.hint.partition('? ')[2]}"
                     raise DataError(self.path, None, found, error.expected, hint) from error
-                events.append(Event(*words, frame=label))
+                events.append(Event(*words, frame=label, time=None if time is None else time / 10**6))
             yield Document(case, tuple(events))
 
     def _stream(self, query: str) -> Iterator[tuple[Any, ...]]:
