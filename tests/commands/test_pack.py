@@ -11,20 +11,26 @@ import torch
 from safetensors.torch import load_file
 
 import ssdvae
+from ssdvae.analysis.statistics import Statistics
 from ssdvae.cli import main
 from ssdvae.commands.pack import PackedModel, commands, packed_files
+from ssdvae.data.corpus import Corpus
 from ssdvae.data.options import PrepareOptions
+from ssdvae.data.readers import read_documents
+from ssdvae.data.readers.jsonl import Title, read_titles
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.models.card import LIMITS
+from ssdvae.models.hub import DEFINITIONS, DOCUMENTS, SCRIPTS, STATISTICS
 from ssdvae.models.quantiles import SurprisalQuantiles
 from ssdvae.options import Options
 from ssdvae.training.options import TrainOptions
+from tests.extraction.tiny_framenet import write_framenet
 from tests.flags import parse_flags
 from tests.report.conftest import TINY
 from tests.report.conftest import runs as runs
 
 QUICK: dict[str, Any] = {"tasks": "perplexity,frames", "bound_samples": 1, "progress": False}
-DOCUMENTS = [["chased ann dog", "caught bob"]]
+TYPED = [["chased ann dog", "caught bob"]]
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +38,21 @@ def packed(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Packed
     folder = tmp_path_factory.mktemp("packed")
     (folder / "about.md").write_text("## Data\n\nTwo scripts.\n")
     (folder / "license").write_text("Free.\n")
-    about, license = folder / "about.md", folder / "license"
-    return ssdvae.pack(runs[0], folder / "two-scripts", about=about, license=license, **QUICK)
+    (folder / "valid.jsonl").write_text(
+        '{"id": "enwiki-12", "title": "A trial", "events": [{"verb": "tried", "subj": "zoe"}]}\n'
+        '{"id": "b", "title": "B", "url": "javascript:alert(1)", "events": []}\n{"id": "c", "events": []}\n'
+    )
+    about, license, valid = (folder / name for name in ("about.md", "license", "valid.jsonl"))
+    framenet = str(write_framenet(folder / "fndata"))
+    return ssdvae.pack(
+        runs[0],
+        folder / "two-scripts",
+        about=about,
+        license=license,
+        documents=valid,
+        framenet=framenet,
+        **QUICK,
+    )
 
 
 def test_half_the_bytes_and_nearly_the_same_answers(runs: list[Path], packed: PackedModel) -> None:
@@ -43,22 +62,36 @@ def test_half_the_bytes_and_nearly_the_same_answers(runs: list[Path], packed: Pa
         assert stored[name].dtype == (torch.float16 if value.is_floating_point() else value.dtype)
     model = ssdvae.load(packed.folder)
     assert {p.dtype for p in model.parameters()} == {torch.float32}
-    (mine,), (whole,) = (list(ssdvae.infer(run, DOCUMENTS)) for run in (model, runs[0]))
+    (mine,), (whole,) = (list(ssdvae.infer(run, TYPED)) for run in (model, runs[0]))
     assert [e.frame for e in mine.events] == [e.frame for e in whole.events]
     for one, other in zip(mine.events, whole.events, strict=True):
         assert one.probability == pytest.approx(other.probability, rel=0.02)
     assert packed.loss is not None
     assert abs(packed.loss) < 0.005
     assert packed.scores["ppl"] != packed.full["ppl"]
-    assert {path.name for path in packed.folder.iterdir()} == set(packed_files())
+    assert {path.name for path in packed.folder.iterdir()} == set(packed_files()) - {SCRIPTS}
     weights = [(folder / "model.safetensors").stat().st_size for folder in (packed.folder, runs[0])]
     assert weights[0] < 0.6 * weights[1]
+
+
+def test_what_the_explorer_shows_is_packed(runs: list[Path], packed: PackedModel) -> None:
+    """Counts of the training split, with half precision; documents with titles and addresses."""
+    corpus, model = Corpus(runs[0].parent / "corpus"), ssdvae.load(packed.folder)
+    found = Statistics.read(packed.folder, model)
+    assert found is not None
+    assert found.counts.documents == len(corpus.split("train"))
+    assert found.count("Trial") == pytest.approx(found.counts.heads["tried"], abs=1)
+    assert read_titles(packed.folder / DOCUMENTS) == {
+        "enwiki-12": Title("A trial", "https://en.wikipedia.org/?curid=12"),
+        "b": Title("B", ""),
+    }
+    assert [d.id for d in read_documents(packed.folder / DOCUMENTS)] == ["enwiki-12", "b", "c"]
 
 
 def test_a_folder_of_a_killed_pack_is_gone_on_with(runs: list[Path], tmp_path: Path) -> None:
     """At each file that it writes; other files are still refused."""
     out = tmp_path / "out"
-    for name in packed_files():
+    for name in set(packed_files()) - {DOCUMENTS, DEFINITIONS, STATISTICS}:  # which this pack does not write
         scratch = out / f".{name}.0.tmp"
         scratch.mkdir(parents=True)
         (scratch / "new.json").write_text("half of")

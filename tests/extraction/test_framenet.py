@@ -29,6 +29,32 @@ def test_verbs_and_their_frames(folder: Path) -> None:
     }
 
 
+def test_definitions_without_their_marks_and_examples(folder: Path, tmp_path: Path) -> None:
+    definition = (
+        "&lt;def-root&gt;An &lt;fen&gt;Impactor&lt;/fen&gt; meets\n a &lt;fen&gt;Impactee&lt;/fen&gt;."
+        "&lt;ex&gt;It &lt;t&gt;hit&lt;/t&gt; it.&lt;/ex&gt;&lt;/def-root&gt;"
+    )
+    elements = "".join(
+        f'<FE coreType="{core}" name="{name}"><definition>The {name}.</definition></FE>'
+        for name, core in (("Impactor", "Core"), ("Impactee", "Core-Unexpressed"), ("Place", "Peripheral"))
+    )
+    (folder / "frame" / "Impact.xml").write_text(
+        f'{HEAD}<frame {XMLNS} name="Impact"><definition>{definition}</definition>{elements}</frame>'
+    )
+    found = framenet.Definitions.of_framenet(str(folder), ["Impact", "No_such_frame"])
+    assert found.frames == {
+        "Impact": framenet.FrameDefinition(
+            text="An Impactor meets a Impactee.",
+            core={"Impactor": "The Impactor.", "Impactee": "The Impactee."},
+            others=["Place"],
+        )
+    }
+    assert "CC BY 3.0" in found.source
+    found.write(tmp_path / "definitions.json")
+    assert framenet.Definitions.read(tmp_path / "definitions.json") == found
+    assert framenet.Definitions.read(tmp_path / "none.json") is None
+
+
 def test_examples_as_events(folder: Path) -> None:
     """The unit strike has no file."""
     events = {event for unit in framenet.verb_units(folder) for event in framenet.examples(unit)}

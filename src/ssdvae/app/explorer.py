@@ -16,14 +16,16 @@ from typing import Any, TypeVar, TypeVarTuple
 import numpy as np
 import torch
 
-from ssdvae.analysis.explain import Explanation, explain
+from ssdvae.analysis.statistics import LEAST, Statistics
 from ssdvae.app.batcher import Batcher
 from ssdvae.app.options import ExploreOptions
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import HOLE, Document, Event, Slots, to_document, to_event
 from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers import read_documents
+from ssdvae.data.readers.jsonl import Title, read_titles
 from ssdvae.extraction.extract import extract_text
+from ssdvae.extraction.framenet import Definitions
 from ssdvae.inference.embedding import EmbeddedDocument
 from ssdvae.inference.embedding import embed as embed_documents
 from ssdvae.inference.forecast import Forecast, next_events
@@ -43,6 +45,7 @@ from ssdvae.inference.surprisal import ScoredDocument, score_documents
 from ssdvae.io.errors import Malformed, UserError
 from ssdvae.io.progress import checkpoint
 from ssdvae.models.base import LanguageModel, Model, as_frame_model
+from ssdvae.models.hub import DEFINITIONS, DOCUMENTS, shown_file
 
 TURN = 1_000
 """The work of a turn, in events that a model reads: about half a second of one core."""
@@ -52,9 +55,8 @@ CANDIDATES = ("top", "frames", "beam", "scripts")
 
 
 class Library:
-    """Documents of a corpus, or of a file that was named at the start, or none; read when first asked for.
-
-    Where there are none, frames are still shown in ``scripts`` that the model wrote, if there are some.
+    """Documents of a corpus, of a file that was named at the start, or packed with the model; read when first
+    asked for. Counts of frames are those packed with the model, or else made from these documents.
     """
 
     def __init__(
@@ -63,10 +65,12 @@ class Library:
         options: ExploreOptions,
         corpus: Corpus | None,
         file: Path | None = None,
-        scripts: Path | None = None,
+        folder: Path | None = None,
     ) -> None:
-        self.model, self.options, self.corpus, self.file = model, options, corpus, file
-        self.scripts = scripts
+        self.model, self.options, self.corpus, self.folder = model, options, corpus, folder
+        self.named = file
+        packed = None if folder is None or corpus is not None else shown_file(folder)
+        self.file = file or packed
         # What is known so far: a request that takes too long leaves the rest to the next one.
         self.reading = asyncio.Lock()
         self.documents: list[InferredDocument] = []
@@ -74,14 +78,25 @@ class Library:
 
     @property
     def name(self) -> str | None:
-        """The name of the documents; None if there are none."""
-        if self.file is not None:
-            return self.file.name
-        return None if self.corpus is None else f"{self.corpus.folder.name}, {self.options.split}"
+        """The name of the documents; None if there are none, or only scripts."""
+        if self.named is not None:
+            return self.named.name
+        if self.corpus is not None:
+            return f"{self.corpus.folder.name}, {self.options.split}"
+        if self.file is not None and self.file.name == DOCUMENTS:
+            return "documents that came with the model"
+        return None
 
     @property
     def source(self) -> str:
         """The place that everything shown about frames is from."""
+        found = self.statistics
+        if found is not None and found.packed:
+            counts = found.counts
+            return (
+                f"{counts.documents:,} documents ({counts.events:,} events) of the {counts.split} split, as "
+                f"the model reads them; nothing that occurs fewer than {LEAST} times is shown"
+            )
         return self.name or "scripts that the model wrote by itself: no documents were named at the start"
 
     @cached_property
@@ -92,23 +107,35 @@ class Library:
                 f"{self.model.config.model} infers no frames: there is nothing to show of documents"
             )
         if self.corpus is None:
-            file = self.file or self.scripts
-            found = iter(()) if file is None else read_documents(file, slots=self.model.slots)
+            found = iter(()) if self.file is None else read_documents(self.file, slots=self.model.slots)
             return list(islice(found, self.options.sample))
         split = self.corpus.split(self.options.split)
         some = split.take(np.arange(len(split))[: self.options.sample])
         return list(some.decode(self.corpus.vocabulary, self.corpus.frames))
 
     @cached_property
-    def explanation(self) -> Explanation | None:
-        """The frames of the documents; None without any, or in a model without frames."""
+    def titles(self) -> dict[str, Title]:
+        """The titles of the documents, and their addresses, by id."""
+        return read_titles(self.file) if self.file is not None and ".jsonl" in self.file.name else {}
+
+    @cached_property
+    def statistics(self) -> Statistics | None:
+        """Counts of frames, words and neighbours; None without documents, or in a model without frames."""
         if as_frame_model(self.model) is None:
             return None
+        if self.folder is not None and (packed := Statistics.read(self.folder, self.model)) is not None:
+            return packed
         if self.corpus is not None:
             split = self.corpus.split(self.options.split).first(self.model.context_window.measured)
-            return explain(self.model, split.take(np.arange(len(split))[: self.options.sample]))
+            some = split.take(np.arange(len(split))[: self.options.sample])
+            return Statistics.measure(self.model, some, "", self.corpus.lemmas, least=1)
         read = [document for document in self.originals if document.events]
-        return explain(self.model, to_numbers(self.model, read)) if read else None
+        return Statistics.measure(self.model, to_numbers(self.model, read), "", least=1) if read else None
+
+    @cached_property
+    def definitions(self) -> Definitions | None:
+        """What the frames mean, if that came with the model."""
+        return None if self.folder is None else Definitions.read(self.folder / DEFINITIONS)
 
     def find(self, frame: str = "", words: str = "", anomalies: bool = False) -> list[InferredDocument]:
         """Return the documents with a frame and some words; if ``anomalies``, by surprisal, highest first."""
@@ -218,7 +245,7 @@ class Explorer:
         """Return the documents of a model, read; if ``anomalies``, with their surprisal."""
         library = of.library
         async with library.reading:
-            await self._ask(of, read_library, [None], [TURN + 1])
+            await self._ask(of, read_documents_of, [None], [TURN + 1])
             while some := library.originals[len(library.documents) :][: self.options.batch]:
                 work, how = [1 + len(d.events) for d in some], InferOptions(top=2, attention=True)
                 library.documents += await self._ask(of, infer, some, work, how)
@@ -227,6 +254,14 @@ class Explorer:
                 scored = await self._ask(of, score, some, work, SurprisalOptions())
                 library.nats += [d.nats / max(len(d.events), 1) for d in scored]
         return library
+
+    async def statistics(self, of: ExploredModel) -> Statistics:
+        """Return the counts of the frames of a model."""
+        async with of.library.reading:
+            await self._ask(of, count_frames, [None], [TURN + 1])
+        if of.library.statistics is None:
+            raise UserError("this model has no documents, or infers no frames")
+        return of.library.statistics
 
     def parse_documents(self, given: Iterable[Any], slots: Slots, holes: bool = False) -> list[Document]:
         """Return documents from JSON; with ``holes``, null is an event that is missing."""
@@ -327,7 +362,13 @@ def extract(of: ExploredModel, texts: Sequence[str], options: ExtractOptions) ->
     return (extract_text(text, options) for text in texts)
 
 
-def read_library(of: ExploredModel, items: Sequence[None]) -> Sequence[None]:
-    """Read the documents of a model, and look at their frames."""
-    _ = of.library.originals, of.library.explanation
+def read_documents_of(of: ExploredModel, items: Sequence[None]) -> Sequence[None]:
+    """Read the documents of a model."""
+    _ = of.library.originals, of.library.titles
+    return items
+
+
+def count_frames(of: ExploredModel, items: Sequence[None]) -> Sequence[None]:
+    """Read or count what is told of frames."""
+    _ = of.library.statistics, of.library.definitions
     return items

@@ -28,7 +28,6 @@ from ssdvae.inference.options import (
 from ssdvae.io.errors import UserError, shorten
 from ssdvae.io.records import to_json
 from ssdvae.options import KINDS, Options, flag, kind_of
-from ssdvae.report.findings import Neighbours
 
 EVENT = "an event: a text such as 'met she him at' (- for an empty slot), or a mapping of slots to words"
 
@@ -207,13 +206,10 @@ def routes(explorer: Explorer) -> APIRouter:
 
     @api.get("/frames/{frame}", summary="What comes before and after a frame, with shares")
     async def neighbours(frame: str, query: Annotated[NeighboursQuery, Query()]) -> Response:
-        found = (await explorer.library(explorer.find(query.run))).explanation
-        if found is None:
-            raise UserError("this model has no documents, or infers no frames")
-        near = Neighbours.of(found.transitions, frame, query.top)
-        sides = ("before", near.before), ("after", near.after)
+        found = await explorer.statistics(explorer.find(query.run))
+        sides = ("before", found.before(frame, query.top)), ("after", found.after(frame, query.top))
         shares = {side: [{"frame": name, "share": p} for name, p in names] for side, names in sides}
-        return json_response({"frame": frame, "count": near.count, **shares})
+        return json_response({"frame": frame, "count": found.count(frame), **shares})
 
     @api.get("/documents", summary="Documents with some frame and some words")
     async def documents(query: Annotated[SearchQuery, Query()]) -> Response:

@@ -27,7 +27,6 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.io.errors import UserError, shorten
 from ssdvae.io.run import Run
 from ssdvae.models.base import Model
-from ssdvae.models.hub import SCRIPTS
 from ssdvae.report.render import asset, style
 from ssdvae.report.runs import short_names
 
@@ -59,8 +58,7 @@ def explored(
             corpus.check_names(model.vocabulary, model.frames, model.slots)
         elif documents is None:
             corpus = _own_corpus(folder, model)
-        scripts = folder / SCRIPTS if (folder / SCRIPTS).is_file() else None
-        found.append(ExploredModel(name, model, Library(model, options, corpus, file, scripts)))
+        found.append(ExploredModel(name, model, Library(model, options, corpus, file, folder)))
     return found
 
 

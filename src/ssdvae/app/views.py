@@ -9,11 +9,12 @@ from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
 
-from ssdvae.analysis.explain import Explanation
+from ssdvae.analysis.statistics import Statistics
 from ssdvae.app.explorer import ExploredModel, Explorer, Seed, extract, forecast, infer, score, write
 from ssdvae.data.events import MISSING, SLOTS, Document, Event, document_to_record
 from ssdvae.data.options import ExtractOptions
 from ssdvae.data.vocabulary import UNKNOWN
+from ssdvae.extraction.framenet import Definitions
 from ssdvae.extraction.readers.text import has_parser
 from ssdvae.inference.forecast import FRAME, Forecast
 from ssdvae.inference.generation import Script
@@ -24,8 +25,18 @@ from ssdvae.io.errors import UserError
 from ssdvae.io.records import to_json
 from ssdvae.models.base import LanguageModel
 from ssdvae.report.charts import NeighbourGraph, percent
-from ssdvae.report.findings import EventBlock, Neighbours, Scripts, chips, document_block, frame_table
-from ssdvae.report.render import Figure, Heading, Name, Steps, Table, absent, render
+from ssdvae.report.findings import (
+    ROWS,
+    TOP_FRAMES,
+    TOP_WORDS,
+    EventBlock,
+    FrameRow,
+    Scripts,
+    chips,
+    document_block,
+    frame_table,
+)
+from ssdvae.report.render import Figure, Heading, Name, Steps, Table, Text, absent, render
 
 TITLES = {
     "read": ("Read", "What a model makes of events that you type"),
@@ -226,32 +237,32 @@ class Views:
         )
 
     async def frames(self, state: State) -> str:
-        """Return one frame with its words and its neighbours, or all."""
+        """Return one frame with its meaning, words and neighbours; or what a word is; or all frames."""
         of, error, wanted = self.explorer.find(state.run), None, state.get("q")
         blocks: list[Any] = []
         more = None
         try:
-            library = await self.explorer.library(of)
-            found = library.explanation
+            found = await self.explorer.statistics(of)
 
             def href(name: str) -> str:
                 return state.address("frames", ("q", name))
 
-            if found is None:
-                blocks = [
-                    absent("There is nothing to show: the model infers no frames, or it has no documents.")
-                ]
-            elif not wanted:
-                blocks = frame_table(found, "all-frames", href)
+            if not wanted:
+                blocks = frame_table(_rows(found), "all-frames", href)
             elif wanted in of.model.frames:
+                library = await self.explorer.library(of)
                 shown = library.find(frame=wanted)
                 title = f"In {'documents' if library.name else 'scripts'} ({len(shown):,})"
-                examples = map(document_block, shown[:EXAMPLES])
-                blocks = [*_frame(found, wanted, href), Heading(title, 2), *examples]
+                examples = [document_block(d, title=library.titles.get(d.id)) for d in shown[:EXAMPLES]]
+                blocks = [
+                    *_meaning(library.definitions, wanted),
+                    *_frame(found, wanted, href),
+                    Heading(title, 2),
+                    *examples,
+                ]
                 more = state.address("documents", ("frame", wanted)) if shown and library.name else None
             else:
                 blocks = list(_word(found, wanted, href))
-                blocks = blocks or [absent(f"No frame and no word is called “{wanted}”.")]
         except UserError as wrong:
             error = str(wrong)
         return self._page("frames", state, of, error=error, found=blocks, more=more)
@@ -281,7 +292,10 @@ class Views:
             first=first,
             total=len(found),
             shown=[
-                (document_block(d), state.address("read", *(("e", typed(e.event)) for e in d.events)))
+                (
+                    document_block(d, title=of.library.titles.get(d.id)),
+                    state.address("read", *(("e", typed(e.event)) for e in d.events)),
+                )
                 for d in shown
             ],
             moves=[(name, state.address("documents", *rest, ("page", str(to)))) for name, to in moves],
@@ -339,37 +353,65 @@ def suggestions(
         )
 
 
-def _frame(found: Explanation, name: str, href: Callable[[str], str]) -> Iterator[Any]:
-    """Yield a frame with its neighbours and its words."""
-    near, times = Neighbours.of(found.transitions, name, NEIGHBOURS), found.words.times_of_frame(name)
+def _rows(found: Statistics) -> Iterator[FrameRow]:
+    """Yield the most frequent frames."""
+    names = sorted(found.frames.names, key=found.count, reverse=True)
+    for name in names[:ROWS]:
+        if count := found.count(name):
+            yield FrameRow(name, count, found.words_of(name, TOP_WORDS), found.after(name, TOP_FRAMES))
+
+
+def _meaning(definitions: Definitions | None, name: str) -> Iterator[Any]:
+    """Yield the definition of a frame with its elements, if there is one."""
     yield Heading(name, 2)
-    yield f"Events with it in these documents: about {times:,.0f}."
+    if definitions is not None and (found := definitions.frames.get(name)) is not None:
+        yield found.text
+        if found.core:
+            rows = [[element, text] for element, text in found.core.items()]
+            yield Table("Its core elements", ["element", "meaning"], rows, names=2)
+        others = f"Other elements: {', '.join(found.others)}. " if found.others else ""
+        yield Text(f"{others}Definitions: {definitions.source}.", "note")
+
+
+def _frame(found: Statistics, name: str, href: Callable[[str], str]) -> Iterator[Any]:
+    """Yield a frame with its neighbours and its words."""
+    before, after = found.before(name, NEIGHBOURS), found.after(name, NEIGHBOURS)
+    yield f"Events with it: about {found.count(name):,}."
     yield Heading("What comes before and after", 2)
-    if near.before or near.after:
+    if before or after:
         label = f"Before and after {name}"
-        sides = [(side, names) for side, names in (("Before", near.before), ("After", near.after)) if names]
+        sides = [(side, names) for side, names in (("Before", before), ("After", after)) if names]
         yield Figure(
             f"{label}.",
-            "",
-            NeighbourGraph(label, name, near.before, near.after, href),
+            "The frames of the event directly before, on the left, and directly after, on the right.",
+            NeighbourGraph(label, name, before, after, href),
             steps=[Steps(side, [[Name(n, p, href(n))] for n, p in names]) for side, names in sides],
         )
     else:
-        yield absent("Nothing comes before or after it in these documents.")
-    if times:
-        yield Heading("Its words", 2)
-        yield chips(found.words.words_of(name, WORDS), href)
+        yield absent("Nothing comes before or after it often enough.")
+    for number, slot in enumerate(found.slots):
+        if words := found.words_of(name, WORDS, number):
+            yield Heading(f"Its words: {slot}", 2)
+            yield chips(words, href)
 
 
-def _word(found: Explanation, word: str, href: Callable[[str], str]) -> Iterator[Any]:
-    """Yield the frames that are called like a word, and those of its events."""
-    if alike := [name for name in found.transitions.frames.names if word.lower() in name.lower()]:
+def _word(found: Statistics, word: str, href: Callable[[str], str]) -> Iterator[Any]:
+    """Yield the frames that are called like a word, those of its events, and where it is an argument."""
+    if alike := [name for name in found.frames.names if word.lower().replace(" ", "_") in name.lower()]:
         yield Heading("Frames", 2)
         yield chips([(name, None) for name in alike], href)
-    if word in found.words.vocabulary and (times := found.words.times_of_word(word)):
-        yield Heading(f"Frames of “{word}”", 2)
-        yield f"Events with it as their head in these documents: {times:,}."
-        yield chips(found.words.frames_of(word, NEIGHBOURS), href)
+    for form in found.forms(word):
+        yield Heading(f"“{form}” as {found.slots[0]}", 2)
+        yield f"Events with it: {found.counts.heads[form]:,}."
+        yield chips(found.frames_of(form, NEIGHBOURS), href)
+    for slot, frames in found.places(word.lower()):
+        yield Heading(f"“{word.lower()}” as {slot}", 2)
+        yield chips([(name, None) for name in frames[:WORDS]], href)
+    known = word in found.vocabulary or word.lower() in found.vocabulary
+    if not known and not alike:
+        yield absent(f"The model knows neither a word nor a frame “{word}”.")
+    elif known and not alike and not found.forms(word) and not list(found.places(word.lower())):
+        yield absent(f"The model knows the word “{word}”, but it is too rare to say more.")
 
 
 def reference(openapi: Mapping[str, Any]) -> Iterator[Any]:

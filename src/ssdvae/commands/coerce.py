@@ -23,7 +23,7 @@ from ssdvae.io.files import check_exists, stop_at_first_error
 from ssdvae.io.progress import SILENT, Progress, resolve, track
 from ssdvae.io.run import Run
 from ssdvae.models.base import LanguageModel, Model
-from ssdvae.models.hub import DEFAULT, FILES, SCRIPTS, default_model, packaged
+from ssdvae.models.hub import DEFAULT, FILES, README, SHOWN, default_model, packaged
 from ssdvae.models.quantiles import TYPICAL
 
 log = logging.getLogger("ssdvae")
@@ -66,7 +66,7 @@ def folder_of(run: AnyPath | None) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(name, allow_patterns=[*FILES, TYPICAL, SCRIPTS]))
+        return Path(snapshot_download(name, allow_patterns=[*FILES, TYPICAL, *SHOWN, README]))
     except (OSError, ValueError) as error:
         raise UserError(
             f"there is no folder {name}, and the Hugging Face hub gave no model of that name:\n{error}"

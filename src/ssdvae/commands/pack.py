@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from ssdvae.options import Options, differences, flag, with_options
 from ssdvae.training.options import TrainOptions
 
 if TYPE_CHECKING:
+    from ssdvae.analysis.statistics import Statistics
     from ssdvae.data.corpus import Corpus
     from ssdvae.data.events import Document
     from ssdvae.io.progress import Progress
@@ -28,6 +30,9 @@ LICENSE = "LICENSE"
 
 EXAMPLE_SCRIPTS = GenerateOptions(scripts=300, events=6)
 """Scripts that are packed: the explorer shows them where the corpus of the model is not at hand."""
+
+DOCUMENTS_PACKED, DOCUMENTS_COUNTED = 100, 20_000
+"""Documents that are packed, and those of the training split that are counted, at most."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +61,10 @@ class PackedModel:
 
 def packed_files() -> tuple[str, ...]:
     """Return the names of the files that a packed folder may have."""
-    from ssdvae.models.hub import FILES, SCRIPTS
+    from ssdvae.models.hub import FILES, README, SHOWN
     from ssdvae.models.quantiles import TYPICAL
 
-    return (*FILES, TYPICAL, SCRIPTS, "README.md", LICENSE)
+    return (*FILES, TYPICAL, *SHOWN, README, LICENSE)
 
 
 @with_options(EvaluateOptions)
@@ -70,6 +75,8 @@ def pack(
     corpus: Corpus | AnyPath | None = None,
     about: AnyPath | None = None,
     license: AnyPath | None = None,
+    documents: AnyPath | None = None,
+    framenet: str | None = None,
     progress: bool | Progress = True,
     **options: Any,
 ) -> PackedModel:
@@ -79,7 +86,8 @@ def pack(
 
     The card has the commands that made the run, the scores on one split, and the perplexity beside that in
     full precision. `load` reads the folder, and `push_to_hub` publishes it. A folder that has a packed model
-    is overwritten.
+    is overwritten. Counts over the training split are packed for the explorer; nothing that occurs fewer
+    than five times is in them.
 
     Args:
         run: run folder
@@ -87,20 +95,29 @@ def pack(
         corpus: corpus folder; by default that of the run
         about: Markdown for the card: the data, their licences, the limits
         license: licence of the weights, copied into the folder
+        documents: file of documents, of which the first 100 are packed, with `title` and `url` where they
+            have one; by default scripts that the model writes
+        framenet: FrameNet release or its folder: definitions of the frames are packed
     """
     from ssdvae.commands.coerce import as_model, corpus_of
     from ssdvae.data.readers import write_jsonl
+    from ssdvae.data.readers.jsonl import write_records
     from ssdvae.evaluation.measure import flat, measure
+    from ssdvae.extraction.framenet import Definitions
     from ssdvae.inference.surprisal import compute_quantiles
-    from ssdvae.io.files import atomic_write, translate_os_errors
+    from ssdvae.io.files import atomic_write, check_exists, translate_os_errors
     from ssdvae.io.progress import resolve
-    from ssdvae.models.base import LanguageModel
+    from ssdvae.models.base import LanguageModel, as_frame_model
     from ssdvae.models.card import LIMITS, CardExtras
-    from ssdvae.models.hub import SCRIPTS
+    from ssdvae.models.hub import DEFINITIONS, DOCUMENTS, SCRIPTS, SHOWN
 
     run, out, chosen, bar = Path(run), Path(out), EvaluateOptions(**options), resolve(progress)
     owner, model = corpus_of(run, corpus), as_model(run)
     _refuse_other_files(out)
+    if documents is not None:
+        documents = Path(documents)
+        check_exists(documents)
+    definitions = None if framenet is None else Definitions.of_framenet(framenet, model.frames.names)
     with translate_os_errors(about or run, "read"):
         text = LIMITS if about is None else Path(about).read_text(encoding="utf-8")
         licence = None if license is None else Path(license).read_bytes()
@@ -108,6 +125,7 @@ def pack(
     model.half().float()  # round the weights to half precision
     if isinstance(model, LanguageModel):
         compute_quantiles(model, owner, chosen.split, bar)
+    statistics = _statistics(model, owner, bar) if as_frame_model(model) is not None else None
     measured = measure(model, "", owner, chosen, progress=bar)
     packed = PackedModel(out, flat(measured), flat(full))
     extras = CardExtras(
@@ -119,13 +137,46 @@ def pack(
     )
     with translate_os_errors(out, "write"):
         out.mkdir(parents=True, exist_ok=True)
+        for name in SHOWN:  # of what was packed before
+            (out / name).unlink(missing_ok=True)
         if licence is not None:
             with atomic_write(out / LICENSE) as path:
                 path.write_bytes(licence)
-    if isinstance(model, LanguageModel):
+    if documents is not None:
+        write_records(out / DOCUMENTS, _titled(documents, owner))
+    elif isinstance(model, LanguageModel):
         write_jsonl(out / SCRIPTS, _example_scripts(model))
+    if definitions is not None:
+        definitions.write(out / DEFINITIONS)
     model.half().save(out, packed.scores, extras)
+    if statistics is not None:
+        statistics.write(out)
     return packed
+
+
+def _statistics(model: Model, corpus: Corpus, progress: Progress) -> Statistics:
+    """Return the counts of the training split, of as many events as the model was trained on."""
+    import numpy as np
+
+    from ssdvae.analysis.statistics import Statistics
+
+    split = corpus.split("train").first(model.context_window.measured)
+    some = split.take(np.arange(min(len(split), DOCUMENTS_COUNTED)))
+    with progress.task("statistics", len(some)) as advance:
+        return Statistics.measure(model, some, "train", corpus.lemmas, advance=advance)
+
+
+def _titled(file: Path, corpus: Corpus) -> Iterator[dict[str, Any]]:
+    """Yield the first documents of a file, with their titles and addresses."""
+    from ssdvae.data.events import document_to_record
+    from ssdvae.data.readers import read_documents
+    from ssdvae.data.readers.jsonl import read_titles
+
+    titles = read_titles(file)
+    for document in islice(read_documents(file, slots=corpus.slots), DOCUMENTS_PACKED):
+        title = titles.get(document.id)
+        record = document_to_record(document, corpus.slots)
+        yield record if title is None else {"id": document.id, **title._asdict(), **record}
 
 
 def _example_scripts(model: Model) -> Iterator[Document]:

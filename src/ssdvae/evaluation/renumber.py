@@ -15,7 +15,7 @@ from ssdvae.data.readers import read_documents
 from ssdvae.inference.inputs import to_numbers
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import Model
-from ssdvae.models.hub import SCRIPTS
+from ssdvae.models.hub import shown_file
 
 log = logging.getLogger(__name__)
 
@@ -49,13 +49,14 @@ class RenumberedCorpus(Corpus):
 
 
 def shown_documents(model: Model, corpus: Corpus | None, folder: Path | None, split: Split) -> Documents:
-    """Return the documents that a model is shown on: a split of a corpus, or scripts that it generated."""
+    """Return the documents that a model is shown on: a split of a corpus, or what is packed with it."""
     if corpus is not None:
         corpus.check_names(model.vocabulary, model.frames, model.slots)
         return corpus.split(split).first(model.context_window.measured)
-    if folder is None or not (folder / SCRIPTS).is_file():
+    file = None if folder is None else shown_file(folder)
+    if file is None:
         raise UserError(f"{folder or 'a model'} has no corpus of its own: name one by --corpus")
-    return to_numbers(model, read_documents(folder / SCRIPTS, slots=model.slots))
+    return to_numbers(model, read_documents(file, slots=model.slots))
 
 
 def in_numbers_of(model: Model, corpus: Corpus) -> Corpus:

@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ssdvae.data.events import Document, Event, Origin
 from ssdvae.extraction.classifier import normalize_verb
 from ssdvae.io.errors import DataError, UserError, not_installed, shorten
+from ssdvae.io.files import atomic_write
+from ssdvae.io.records import Record, read_json, to_json
 
 RELEASES = {"framenet17": "framenet_v17", "framenet15": "framenet_v15"}
 """Releases by name, the newest first, and the folder in which NLTK's downloader puts each."""
@@ -81,6 +83,59 @@ def read_framenet(name: str) -> tuple[list[Event], list[Document], dict[str, lis
     if not events:
         raise UserError(f"{name} has no annotated examples of verbs\nis the folder lu/ of the release there?")
     return events, list(full_texts(folder)), candidates
+
+
+class FrameDefinition(Record):
+    """The definition of a frame and of its core elements, and the names of its other elements."""
+
+    text: str
+    core: dict[str, str]
+    others: list[str]
+
+
+class Definitions(Record):
+    """What frames mean, and who says so."""
+
+    source: str
+    frames: dict[str, FrameDefinition]
+
+    @classmethod
+    def of_framenet(cls, name: str, frames: Iterable[str]) -> Definitions:
+        """Return the definitions of those of the frames that a release has."""
+        folder = find_framenet(name)
+        known = {
+            frame.get("name") for frame in _read_xml(folder / "frameIndex.xml").iter(f"{NAMESPACE}frame")
+        }
+        return cls(
+            source=f"FrameNet ({folder.name}), International Computer Science Institute, Berkeley, CC BY 3.0",
+            frames={
+                frame: _definition(_read_xml(folder / "frame" / f"{frame}.xml"))
+                for frame in sorted(known.intersection(frames))
+            },
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Definitions | None:
+        """Return the definitions of a file; None if there is none."""
+        return read_json(path, cls, "definitions of frames", "remove the file") if path.is_file() else None
+
+    def write(self, path: Path) -> None:
+        with atomic_write(path) as temporary:
+            temporary.write_text(to_json(self.model_dump(), ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _definition(frame: Any) -> FrameDefinition:
+    elements = list(frame.iterchildren(f"{NAMESPACE}FE"))
+    core = {e.get("name"): _plain(e) for e in elements if e.get("coreType", "").startswith("Core")}
+    return FrameDefinition(
+        text=_plain(frame), core=core, others=[n for e in elements if (n := e.get("name")) not in core]
+    )
+
+
+def _plain(element: Any) -> str:
+    """Return the definition of an element without its examples and marks."""
+    text = element.findtext(f"{NAMESPACE}definition") or ""
+    return " ".join(re.sub(r"<[^>]*>", "", re.sub(r"<ex>.*?(</ex>|$)", " ", text, flags=re.DOTALL)).split())
 
 
 def verb_units(folder: Path) -> Iterator[VerbUnit]:

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 FILES = ("config.json", "model.safetensors", "vocab.json", "frames.json")
 
+README = "README.md"
+"""The model card."""
+
 EXPECTED = "the weights of this model"
 
 FOLDER = Path(__file__).parents[1] / "pretrained"
@@ -48,14 +51,26 @@ FOLDER = Path(__file__).parents[1] / "pretrained"
 DEFAULT = "wiki-en"
 """The model that answers where none is named."""
 
-SCRIPTS = "scripts.jsonl"
-"""A file beside the weights of a packaged model: scripts that it generated, to look at without its corpus."""
+SCRIPTS, DOCUMENTS = "scripts.jsonl", "documents.jsonl"
+"""Files beside the weights of a packed model, to look at without its corpus: scripts that it generated, or
+documents of the validation split."""
+
+STATISTICS, DEFINITIONS = "statistics.json", "definitions.json"
+"""Files beside them: counts over the training split, and what frames mean."""
+
+SHOWN = (SCRIPTS, DOCUMENTS, STATISTICS, DEFINITIONS)
+"""Files of a packed model that no answer needs, and that reports and the explorer show."""
 
 
 def packaged(name: str) -> Path | None:
     """Return the folder of a packaged model; None if there is none of this name."""
     folder = FOLDER / name
     return folder if re.fullmatch(r"[\w-]+", name) and (folder / "config.json").is_file() else None
+
+
+def shown_file(folder: Path) -> Path | None:
+    """Return the file of documents or scripts beside the weights of a packed model; None without any."""
+    return next((path for name in (DOCUMENTS, SCRIPTS) if (path := folder / name).is_file()), None)
 
 
 def default_model() -> Path:
@@ -95,7 +110,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         with translate_os_errors(folder, "write"):
             # Not save_pretrained, which first takes the old config.json away.
             self._save_pretrained(folder)
-            with atomic_write(folder / "README.md") as path:
+            with atomic_write(folder / README) as path:
                 self.generate_model_card(scores=scores, extras=extras).save(path)
 
     def _save_pretrained(self, save_directory: Path) -> None:

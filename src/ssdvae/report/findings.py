@@ -5,7 +5,7 @@ The report shows these blocks for each run; the explorer shows the same ones for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal
@@ -19,6 +19,7 @@ from ssdvae.analysis.transitions import Transitions
 from ssdvae.analysis.words import Clusters
 from ssdvae.data.corpus import Documents
 from ssdvae.data.events import Document, Slots
+from ssdvae.data.readers.jsonl import Title
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.evaluation.attention import AttentionSummary
 from ssdvae.evaluation.renumber import in_numbers_of, shown_documents
@@ -66,7 +67,8 @@ def findings(run: ReportedRun, options: ReportOptions, id: str) -> Iterator[Sect
 
     def words() -> list[Any]:
         found = explanation()
-        blocks = [*frame_table(found, f"{id}-words"), verb_table(found, f"{id}-verbs")]
+        table = frame_table(frame_rows(found), f"{id}-words", note=purity_note(found))
+        blocks = [*table, verb_table(found, f"{id}-verbs")]
         return blocks if found.clusters is None else [*blocks, paper_tables(found.clusters, f"{id}-beta")]
 
     # A picture comes first.
@@ -125,9 +127,12 @@ class DocumentBlock:
 
     id: str
     events: Sequence[EventBlock]
+    title: Title | None = None
 
 
-def document_block(document: InferredDocument, compare: bool = True) -> DocumentBlock:
+def document_block(
+    document: InferredDocument, compare: bool = True, title: Title | None = None
+) -> DocumentBlock:
     """Return a document to be shown; if ``compare``, its own frames are held against the inferred ones."""
     width = len(document.slots)
     words = [word for inferred in document.events for word in inferred.event.padded(width)]
@@ -135,7 +140,7 @@ def document_block(document: InferredDocument, compare: bool = True) -> Document
         _event_block(inferred, words, slice(width * place, width * (place + 1)), compare)
         for place, inferred in enumerate(document.events)
     ]
-    return DocumentBlock(document.id, events)
+    return DocumentBlock(document.id, events, title)
 
 
 def _event_block(inferred: InferredEvent, words: Sequence[str], own: slice, compare: bool) -> EventBlock:
@@ -225,30 +230,55 @@ def _name(name: str, share: float | None = None, href: Href | None = None) -> Na
     return Name(name, share, None if href is None else href(name))
 
 
-def frame_table(found: Explanation, id: str, href: Href | None = None) -> list[Any]:
-    """Return the frames that are expected most: how often, their words, and what comes next."""
+@dataclass(frozen=True)
+class FrameRow:
+    """A frame: how many events have it, the heads of these, and the frames of the events after them."""
+
+    name: str
+    count: float
+    words: Shares
+    after: Shares
+
+
+def frame_rows(found: Explanation) -> Iterator[FrameRow]:
+    """Yield the frames that are expected most."""
     words, transitions = found.words, found.transitions
-    rows = [
-        [
-            _name(name := words.frames.name(f), None, href),
-            f"{words.frame_counts[f]:,.0f}",
-            chips(words.words_of(name, TOP_WORDS), href),
-            chips(_likeliest(transitions.probabilities[f], transitions.frames.names, TOP_FRAMES), href),
-        ]
-        for f in _most_frequent(words.frame_counts, words.frames.names)
-    ]
+    for f in _most_frequent(words.frame_counts, words.frames.names):
+        name = words.frames.name(f)
+        after = _likeliest(transitions.probabilities[f], transitions.frames.names, TOP_FRAMES)
+        yield FrameRow(name, float(words.frame_counts[f]), words.words_of(name, TOP_WORDS), after)
+
+
+def purity_note(found: Explanation) -> str:
+    """Return how well clusters fit the known frames, empty if there are none."""
     purity = None if found.clusters is None else found.clusters.purity()
-    fit = (
-        ""
-        if purity is None
-        else f" Of the events whose frame is known, {percent(purity)} have the most frequent known frame of "
+    if purity is None:
+        return ""
+    return (
+        f" Of the events whose frame is known, {percent(purity)} have the most frequent known frame of "
         "their cluster (purity)."
     )
+
+
+def frame_table(rows: Iterable[FrameRow], id: str, href: Href | None = None, note: str = "") -> list[Any]:
+    """Return frames in a table: how often they occur, their words, and what comes next."""
+    cells = [
+        [
+            _name(row.name, None, href),
+            f"{row.count:,.0f}",
+            chips(row.words[:TOP_WORDS], href),
+            chips(row.after[:TOP_FRAMES], href),
+        ]
+        for row in rows
+    ]
     return [
         "How many events are expected to have each frame, the heads that they have, p(word | frame), "
-        f"and the frames of the event after it, with their shares.{fit}",
+        f"and the frames of the event after it, with their shares.{note}",
         _long_table(
-            f"The {len(rows)} most frequent frames", ["frame", "events", "its words", "followed by"], rows, id
+            f"The {len(cells)} most frequent frames",
+            ["frame", "events", "its words", "followed by"],
+            cells,
+            id,
         ),
     ]
 
@@ -306,25 +336,6 @@ def _most_frequent(counts: NDArray[Any], names: Sequence[str]) -> list[int]:
 def _likeliest(shares: NDArray[np.float64], names: Sequence[str], k: int) -> Shares:
     best = np.argsort(-np.nan_to_num(shares), kind="stable")[:k]
     return [(names[g], float(shares[g])) for g in best if shares[g] >= RARE]
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """The frames directly before and after one."""
-
-    count: float  # expected events with a neighbour
-    before: Shares  # p(frame before | frame)
-    after: Shares  # p(frame after | frame)
-
-    @classmethod
-    def of(cls, transitions: Transitions, frame: str, k: int) -> Neighbours:
-        """Return the ``k`` likeliest ones on each side of a frame."""
-        number, names = transitions.frames.find(frame, "frame"), transitions.frames.names
-        into = transitions.counts[:, number]
-        with np.errstate(invalid="ignore"):
-            before = _likeliest(into / into.sum(), names, k)
-        after = _likeliest(transitions.probabilities[number], names, k)
-        return cls(float(max(into.sum(), transitions.counts[number].sum())), before, after)
 
 
 def strongest_links(transitions: Transitions) -> Figure:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ssdvae.data.events import SLOTS, Document, Slots, document_from_record, document_to_record
 from ssdvae.io.errors import DataError, Malformed
@@ -80,6 +81,28 @@ def parse_json(text: str) -> Any:
             found = "half of a surrogate pair (an escape such as \\ud800)"
             raise Malformed(found, "whole characters") from error
     return value
+
+
+class Title(NamedTuple):
+    """The title of a document, and the address of its text, empty if it has none."""
+
+    title: str
+    url: str
+
+
+def read_titles(path: Path) -> dict[str, Title]:
+    """Return the titles of the documents of a file that have one; those of Wikipedia have an address too."""
+    found = {}
+    for _, text in filled_lines(path, lambda error: None):
+        try:
+            match parse_json(text):
+                case {"id": str(id), "title": str(title), **rest}:
+                    page = re.fullmatch(r"enwiki-(\d+)", id)
+                    url = f"https://en.wikipedia.org/?curid={page[1]}" if page else str(rest.get("url"))
+                    found[id] = Title(title, url if url.startswith(("https://", "http://")) else "")
+        except Malformed:
+            continue  # those who read the documents are told
+    return found
 
 
 def write_jsonl(path: AnyPath, documents: Iterable[Document], slots: Slots = SLOTS) -> int:

@@ -1,0 +1,232 @@
+"""Counts of frames, words and neighbours over a split, kept beside the weights of a packed model.
+
+With them the explorer shows what a frame is like, and finds words and frames, without a corpus. Counts are
+expected ones by the posterior of the model, Σ_e q_e(f), over the events e that have a word, or that come
+before another event. What occurs fewer than ``least`` times is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssdvae.analysis.transitions import TransitionSums
+from ssdvae.analysis.words import WordPosteriorSums
+from ssdvae.data.corpus import Documents
+from ssdvae.data.events import Slots
+from ssdvae.data.vocabulary import Inventory, Vocabulary
+from ssdvae.inference.posterior import frame_posteriors
+from ssdvae.io.errors import DataError
+from ssdvae.io.files import atomic_write, sha256
+from ssdvae.io.progress import Advance, no_advance
+from ssdvae.io.records import Count, Record, read_json, to_json
+from ssdvae.models.base import Model
+from ssdvae.models.hub import STATISTICS
+
+LEAST = 5
+"""Occurrences below which nothing is kept."""
+
+ARGUMENTS = 20
+"""Words of an argument that are kept for a frame, at most."""
+
+BATCH = 200
+
+Shares = Sequence[tuple[str, float]]
+"""Names and their shares, the largest first."""
+
+Sparse = list[list[Count]]
+"""For each frame the numbers of words or frames, each followed by its count, the largest first."""
+
+
+class Counts(Record):
+    """What the file holds."""
+
+    split: str
+    documents: Count
+    events: Count
+    frames: list[Count]  # events of each frame
+    followed: list[Count]  # those with an event after them
+    preceded: list[Count]  # those with an event before them
+    after: Sparse  # frames of the event after one of each frame
+    slots: list[Sparse]  # words of each slot; all heads, and the most frequent arguments
+    heads: dict[str, Count]  # events with each head
+    lemmas: dict[str, str]  # of heads that differ from them
+    weights: str = ""  # SHA-256 of the weights that gave them
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Counts, with the names of a model."""
+
+    vocabulary: Vocabulary
+    frames: Inventory
+    slots: Slots
+    counts: Counts
+
+    @classmethod
+    def measure(
+        cls,
+        model: Model,
+        documents: Documents,
+        split: str,
+        lemmas: Mapping[str, str] | None = None,
+        least: int = LEAST,
+        advance: Advance = no_advance,
+    ) -> Statistics:
+        """Count in one pass over documents."""
+        words = [WordPosteriorSums(model, slot) for slot in range(len(model.slots))]
+        pairs = TransitionSums(model)
+        for posterior, batch in frame_posteriors(model, documents, BATCH, advance):
+            for sums in words:
+                sums.add(posterior, batch)
+            pairs.add(posterior, batch)
+        named = np.ones(len(model.vocabulary), bool)
+        named[[model.vocabulary.unknown, model.vocabulary.missing]] = False
+        heads, *arguments = [sums.joint.numpy().T * named for sums in words]
+        by_head = {
+            model.vocabulary.name(int(word)): int(words[0].counts[word])
+            for word in np.flatnonzero((words[0].counts.numpy() >= least) & named)
+        }
+        after = pairs.counts.numpy()
+        counts = Counts(
+            split=split,
+            documents=len(documents),
+            events=int(documents.lengths.sum()),
+            frames=_whole(words[0].joint.numpy().sum(0), least),
+            followed=_whole(after.sum(1), least),
+            preceded=_whole(after.sum(0), least),
+            after=_sparse(after, least),
+            slots=[_sparse(heads, least), *(_sparse(some, least, ARGUMENTS) for some in arguments)],
+            heads=by_head,
+            lemmas={
+                form: lemma for form, lemma in (lemmas or {}).items() if form in by_head and form != lemma
+            },
+        )
+        return cls(model.vocabulary, model.frames, model.slots, counts)
+
+    @classmethod
+    def read(cls, folder: Path, model: Model) -> Statistics | None:
+        """Return the statistics in the folder of a model; None if there are none for its weights."""
+        path = folder / STATISTICS
+        if not path.is_file():
+            return None
+        counts = read_json(path, Counts, "counts of frames and words", "remove the file")
+        if counts.weights != sha256(folder / "model.safetensors"):
+            return None
+        found = cls(model.vocabulary, model.frames, model.slots, counts)
+        found._check(path)
+        return found
+
+    def _check(self, path: Path) -> None:
+        """Raise an error for numbers that are those of no word or frame."""
+        counts, F, V = self.counts, len(self.frames), len(self.vocabulary)
+        totals = (counts.frames, counts.followed, counts.preceded)
+        limits = [(counts.after, F), *((some, V) for some in counts.slots)]
+        wrong = (
+            len(counts.slots) != len(self.slots)
+            or any(len(some) != F for some in totals)
+            or any(len(some) != F for some, _ in limits)
+            or any(
+                len(row) % 2 or max(row[::2], default=0) >= limit for some, limit in limits for row in some
+            )
+            or any(word not in self.vocabulary for word in counts.heads)
+        )
+        if wrong:
+            raise DataError(path, None, "counts of other words or frames", "those of the model beside it")
+
+    def write(self, folder: Path) -> None:
+        """Write the counts beside the weights that gave them."""
+        record = {**self.counts.model_dump(), "weights": sha256(folder / "model.safetensors")}
+        with atomic_write(folder / STATISTICS) as path:
+            text = to_json(record, ensure_ascii=False, separators=(",", ":"))
+            path.write_text(text + "\n", encoding="utf-8")
+
+    @property
+    def packed(self) -> bool:
+        """True if the counts came with the model."""
+        return bool(self.counts.weights)
+
+    def count(self, frame: str) -> int:
+        """Return the number of events of a frame."""
+        return self.counts.frames[self.frames.find(frame, "frame")]
+
+    def words_of(self, frame: str, k: int, slot: int = 0) -> Shares:
+        """Return the words of a slot by their shares of the events of a frame."""
+        number = self.frames.find(frame, "frame")
+        row = self.counts.slots[slot][number][: 2 * k]
+        return _shares(row, self.vocabulary, self.counts.frames[number])
+
+    def frames_of(self, word: str, k: int) -> Shares:
+        """Return the frames of the events with a head, by their shares."""
+        found = self._frames_of_heads.get(word, [])
+        return [(self.frames.name(f), count / self.counts.heads[word]) for count, f in found[:k]]
+
+    def after(self, frame: str, k: int) -> Shares:
+        """Return the frames of the event after one of this frame, by their shares."""
+        number = self.frames.find(frame, "frame")
+        return _shares(self.counts.after[number][: 2 * k], self.frames, self.counts.followed[number])
+
+    def before(self, frame: str, k: int) -> Shares:
+        """Return the frames of the event before one of this frame, by their shares."""
+        number = self.frames.find(frame, "frame")
+        total = self.counts.preceded[number]
+        return [(self.frames.name(f), count / total) for count, f in self._before[number][:k]]
+
+    def forms(self, text: str) -> list[str]:
+        """Return the heads that are a word, or forms of the same lemma, the most frequent first."""
+        lemmas, heads = self.counts.lemmas, self.counts.heads
+        wanted = {text.lower(), lemmas.get(text.lower(), text.lower())}
+        found = {head for head in heads if head in wanted or lemmas.get(head) in wanted}
+        return sorted(found, key=lambda head: -heads[head])
+
+    def places(self, word: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield the slots after the head in which a word is frequent, with the frames of these events."""
+        number = self.vocabulary.id(word)
+        for slot, rows in list(zip(self.slots, self.counts.slots, strict=True))[1:]:
+            found = [
+                (row[row[::2].index(number) * 2 + 1], f) for f, row in enumerate(rows) if number in row[::2]
+            ]
+            if found:
+                yield slot, [self.frames.name(f) for _, f in sorted(found, reverse=True)]
+
+    @cached_property
+    def _frames_of_heads(self) -> dict[str, list[tuple[int, int]]]:
+        found: dict[str, list[tuple[int, int]]] = {}
+        for f, row in enumerate(self.counts.slots[0]):
+            for word, count in _pairs(row):
+                found.setdefault(self.vocabulary.name(word), []).append((count, f))
+        return {word: sorted(frames, reverse=True) for word, frames in found.items()}
+
+    @cached_property
+    def _before(self) -> list[list[tuple[int, int]]]:
+        found: list[list[tuple[int, int]]] = [[] for _ in self.frames.names]
+        for f, row in enumerate(self.counts.after):
+            for g, count in _pairs(row):
+                found[g].append((count, f))
+        return [sorted(some, reverse=True) for some in found]
+
+
+def _whole(values: NDArray[np.float64], least: int) -> list[int]:
+    return [int(value) if value >= least else 0 for value in values.round().tolist()]
+
+
+def _sparse(values: NDArray[np.float64], least: int, most: int | None = None) -> Sparse:
+    found = []
+    for row in values.round():
+        kept = np.flatnonzero(row >= least)
+        kept = kept[np.argsort(-row[kept], kind="stable")[:most]]
+        found.append(np.stack([kept, row[kept]], axis=1).astype(int).ravel().tolist())
+    return found
+
+
+def _pairs(row: list[int]) -> Iterator[tuple[int, int]]:
+    return zip(row[::2], row[1::2], strict=True)
+
+
+def _shares(row: list[int], names: Inventory, total: int) -> Shares:
+    return [(names.name(number), count / total) for number, count in _pairs(row)]
