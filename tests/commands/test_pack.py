@@ -163,7 +163,7 @@ def test_the_default_model_is_packed_with_its_reader(runs: list[Path], tmp_path:
     packed = ssdvae.pack(tmp_path / "run", tmp_path / "packed", **QUICK)
     assert packed.loss is not None
     assert abs(packed.loss) < 0.005
-    (mine,), (whole,) = (list(ssdvae.infer(tmp_path / run, DOCUMENTS)) for run in ("packed", "run"))
+    (mine,), (whole,) = (list(ssdvae.infer(tmp_path / run, TYPED)) for run in ("packed", "run"))
     assert [e.frame for e in mine.events] == [e.frame for e in whole.events]
     for one, other in zip(mine.events, whole.events, strict=True):
         assert one.probability == pytest.approx(other.probability, rel=0.02)
