@@ -44,7 +44,7 @@ TUNED_WITH = 1
 class System(NamedTuple):
     """A trained system."""
 
-    predict: Callable[[Sequence[Case]], Predictions]
+    predict: Callable[[Sequence[Case], str], Predictions]  # of the cases of a split
     options: Mapping[str, Any]
     seconds: float  # of its training
 
@@ -63,7 +63,7 @@ def build_ngram(log: Log, seed: int, folder: Path) -> System:
     order = min(ORDERS, key=log_loss)
     model = NGram(log.train, log.classes, order)
     seconds = time.process_time() - start
-    return System(lambda cases: Predictions(model.log_p(cases)), {"order": order}, seconds)
+    return System(lambda cases, split: Predictions(model.log_p(cases)), {"order": order}, seconds)
 
 
 def build_medians(sizes: Iterable[int]) -> Build:
@@ -78,7 +78,7 @@ def build_medians(sizes: Iterable[int]) -> Build:
             models[name] = fitted[int(np.argmin([np.nanmean(error) for error in errors]))]
         seconds = time.process_time() - start
         return System(
-            lambda cases: Predictions(None, *(model.forecast(cases) for model in models.values())),
+            lambda cases, split: Predictions(None, *(model.forecast(cases) for model in models.values())),
             {name: model.size for name, model in models.items()},
             seconds,
         )
@@ -94,7 +94,7 @@ def build_network(body: str) -> Build:
         options = tune(start, lambda tried: trained(log, tried, TUNED_WITH, folder).loss)
         model = trained(log, options, seed, folder)
 
-        def predict(cases: Sequence[Case]) -> Predictions:
+        def predict(cases: Sequence[Case], split: str) -> Predictions:
             log_p, days = model.predict(cases)
             return Predictions(log_p, *days.T)
 
@@ -120,6 +120,20 @@ def trained(log: Log, options: NetworkOptions, seed: int, folder: Path) -> Fit:
     return Fit(network, encoder, saved["loss"], saved["seconds"])
 
 
+def build_ours(name: str) -> Build:
+    """Return a builder of one of our models, with its defaults."""
+
+    def build(log: Log, seed: int, folder: Path) -> System:
+        from benchmarks.log_ours import OurModel
+
+        model = OurModel(log, name, seed, folder)
+        return System(lambda cases, split: Predictions(model.log_p(split)), {}, model.seconds)
+
+    return build
+
+
+OURS = "ssdvae-exact"
+
 MODELS: dict[str, Build] = {
     "median-global": build_medians([0]),
     "median-activity": build_medians([1]),
@@ -127,11 +141,11 @@ MODELS: dict[str, Build] = {
     "ngram": build_ngram,
     "gru": build_network("gru"),
     "transformer": build_network("transformer"),
+    "rnnlm": build_ours("rnnlm"),
+    OURS: build_ours(OURS),
 }
 SEEDLESS = frozenset({"median-global", "median-activity", "median-context", "ngram"})
 """Systems that count: one seed is enough."""
-
-OURS = "ssdvae-exact"
 
 
 def measure(
@@ -155,7 +169,7 @@ def measure_cell(log: Log, key: Key, cells: Cells) -> dict[str, float]:
     system = MODELS[key.model](log, key.seed, cells.folder)
     cases = log.valid if key.split == "valid" else log.split(key.split)
     true, start = log.prefixes(cases), time.process_time()
-    found = system.predict(cases)
+    found = system.predict(cases, key.split)
     seconds = time.process_time() - start
     losses = losses_of(found, true)
     figures = figures_of(losses, true)
