@@ -25,6 +25,14 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _one_job() -> Iterator[None]:
+    """A command shares its work with other processes where a test names their number: each imports torch."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ssdvae.engine.pool.cores", lambda: 1)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _own_randomness() -> Iterator[None]:
     """No test depends on another one's draws."""

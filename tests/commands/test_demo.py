@@ -11,7 +11,7 @@ from ssdvae.commands.demo import MODELS, print_demo, run_demo
 from ssdvae.io.progress import SILENT
 
 
-def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     folder, options = tmp_path / "demo", {"hidden": 16, "embedding": 16, "validate_steps": 10}
     demo = run_demo(folder, 600, options, SILENT)
     scores = demo.scores
@@ -40,7 +40,8 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = folder / "report.html"
     assert page.as_uri() in shown.splitlines()[-1]
     assert f"{scores['ssdvae']['ppl_bound']:.2f}" in page.read_text(encoding="utf-8")
-    # A second run trains nothing, and shows the same.
+    # A second run trains nothing, and shows the same, also in one process.
+    monkeypatch.setattr("ssdvae.data.options.cores", lambda: 1)
     trained = {name: (folder / name / "model.safetensors").stat().st_mtime_ns for name in MODELS}
     again = run_demo(folder, 600, options, SILENT)
     assert again.scores == scores

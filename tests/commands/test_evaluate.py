@@ -16,8 +16,8 @@ import ssdvae
 from ssdvae.cli import main
 from ssdvae.data.options import SPLITS
 from ssdvae.data.vocabulary import Inventory, Vocabulary
+from ssdvae.evaluation.measure import RenumberedCorpus, in_numbers_of
 from ssdvae.evaluation.options import EvaluateOptions
-from ssdvae.evaluation.renumber import RenumberedCorpus, in_numbers_of
 from ssdvae.evaluation.task import TASKS, find_tasks
 
 KEYS = {"ppl", "ppl_with_separators", "ppl_bound", "frame_accuracy", "words", "documents"}

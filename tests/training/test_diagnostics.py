@@ -10,8 +10,8 @@ import pytest
 import ssdvae
 from ssdvae.data.batches import mask_frames
 from ssdvae.data.corpus import Corpus, Documents
-from ssdvae.evaluation.diagnostics import LITTLE, majority_frames_of_run, warnings_for
 from ssdvae.evaluation.fitting import without_fitted_labels
+from ssdvae.evaluation.frames import LITTLE, majority_frames_of_run, warnings_for
 from ssdvae.io.run import Run
 from tests.training.conftest import SETTINGS
 

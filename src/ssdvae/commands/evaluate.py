@@ -38,8 +38,7 @@ def evaluate(
         details: file for the scores of each item, in JSON lines
     """
     from ssdvae.commands.coerce import as_model, corpus_of
-    from ssdvae.evaluation.measure import evaluate_run
-    from ssdvae.evaluation.renumber import in_numbers_of
+    from ssdvae.evaluation.measure import evaluate_run, in_numbers_of
     from ssdvae.evaluation.task import find_tasks
     from ssdvae.inference.surprisal import save_quantiles
     from ssdvae.io.progress import resolve

@@ -57,7 +57,7 @@ def explain(
     """
     from ssdvae.analysis import explain as analysis
     from ssdvae.commands.coerce import as_corpus, as_model, folder_of, own_corpus
-    from ssdvae.evaluation.renumber import in_numbers_of, shown_documents
+    from ssdvae.evaluation.measure import in_numbers_of, shown_documents
     from ssdvae.io.progress import resolve
     from ssdvae.models.base import Model
 
@@ -74,7 +74,7 @@ def explain(
 
 def _groups(source: str, corpus: Corpus | None, ids: Sequence[str]) -> list[str | None]:
     """Return the group of each document, from a file or a column; log how many have none."""
-    from ssdvae.data.groups import groups_of_sources, read_groups
+    from ssdvae.analysis.compare import groups_of_sources, read_groups
 
     if Path(source).suffix:
         known = read_groups(source)
@@ -104,9 +104,8 @@ def swap(
     """
     from ssdvae.analysis.swap import swap_parts
     from ssdvae.commands.coerce import as_model, corpus_of
-    from ssdvae.evaluation.measure import flat, measure
+    from ssdvae.evaluation.measure import flat, in_numbers_of, measure
     from ssdvae.evaluation.options import EvaluateOptions
-    from ssdvae.evaluation.renumber import in_numbers_of
     from ssdvae.io.scores import CONDITIONS_ON_TARGETS
     from ssdvae.models.base import as_language_model
 

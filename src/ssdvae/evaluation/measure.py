@@ -1,4 +1,7 @@
-"""Run evaluation tasks on a model, and record what is needed to trust their figures."""
+"""Run evaluation tasks on a model, and record what is needed to trust their figures.
+
+A corpus may have been prepared for another model (``in_numbers_of``).
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,23 @@ from ssdvae import __version__
 from ssdvae.data.batches import Batch
 from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.documents import ContextWindow, describe_cut
+from ssdvae.data.events import folded
+from ssdvae.data.options import Split
+from ssdvae.data.readers import read_documents
 from ssdvae.data.readers.jsonl import write_records
-from ssdvae.evaluation.diagnostics import majority_frames_of_run, warnings_for
 from ssdvae.evaluation.fitting import without_fitted_labels
+from ssdvae.evaluation.frames import majority_frames_of_run, warnings_for
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.evaluation.task import TASKS, Task, find_tasks
+from ssdvae.inference.inputs import to_numbers
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import atomic_write, sha256
 from ssdvae.io.limits import keep_freed_memory
 from ssdvae.io.progress import SILENT, Progress
 from ssdvae.io.scores import Measurement, write_scores
 from ssdvae.models.base import Model, as_frame_model
+from ssdvae.models.hub import shown_file
 from ssdvae.models.latents import FramePosterior, LatentPosterior
 
 log = logging.getLogger(__name__)
@@ -190,3 +198,53 @@ def evaluate_run(
         except UserError as error:
             log.warning(f"the scores are not saved: {error}")
     return flat(measured)
+
+
+class RenumberedCorpus(Corpus):
+    """A corpus with the words and frames of a model: others are out of vocabulary, and latent."""
+
+    def __init__(self, corpus: Corpus, model: Model) -> None:
+        super().__init__(corpus.folder)
+        self.original = corpus
+        # In the place of the cached properties.
+        self.__dict__ |= {"vocabulary": model.vocabulary, "frames": model.frames}
+        words, names = corpus.vocabulary.names, corpus.frames.names
+        words = folded(words) if model.vocabulary.lowercase else words
+        self.word_ids = np.array(model.vocabulary.word_ids(words), dtype=np.int32)
+        self.frame_ids = np.array([*map(model.frames.id, names), -1], dtype=np.int32)  # −1 stays −1
+
+    def split(self, name: Split) -> Documents:
+        found = self.original.split(name)
+        places = found.in_order()
+        tokens, frames = self.word_ids[found.tokens[places]], self.frame_ids[found.frames[places]]
+        oov = (tokens == self.vocabulary.unknown).mean() / (tokens != self.vocabulary.missing).mean()
+        log.warning(
+            f"{self.folder} was prepared for another model: {oov:.1%} of its words ({name}) are out of the "
+            "vocabulary of this one and count as one word\n"
+            "compare the perplexity with no model of another vocabulary"
+        )
+        ends = None if found.ends is None else found.ends[places]
+        times = None if found.times is None else found.times[places]
+        return Documents.of_events(found.ids, tokens, frames, found.lengths, ends, times)
+
+
+def shown_documents(model: Model, corpus: Corpus | None, folder: Path | None, split: Split) -> Documents:
+    """Return the documents that a model is shown on: a split of a corpus, or what is packed with it."""
+    if corpus is not None:
+        corpus.check_names(model.vocabulary, model.frames, model.slots)
+        return corpus.split(split).first(model.context_window.measured)
+    file = None if folder is None else shown_file(folder)
+    if file is None:
+        raise UserError(f"{folder or 'a model'} has no corpus of its own: name one by --corpus")
+    return to_numbers(model, read_documents(file, slots=model.slots))
+
+
+def in_numbers_of(model: Model, corpus: Corpus) -> Corpus:
+    """Return a corpus in the numbers of a model."""
+    try:
+        corpus.check_names(model.vocabulary, model.frames, model.slots)
+    except UserError:
+        if corpus.slots != model.slots:
+            raise
+        return RenumberedCorpus(corpus, model)
+    return corpus

@@ -22,7 +22,7 @@ from ssdvae.data.events import Document, Slots
 from ssdvae.data.readers.jsonl import Title
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.evaluation.attention import AttentionSummary
-from ssdvae.evaluation.renumber import in_numbers_of, shown_documents
+from ssdvae.evaluation.measure import in_numbers_of, shown_documents
 from ssdvae.inference.generation import Script, generate
 from ssdvae.inference.options import GenerateOptions
 from ssdvae.inference.posterior import InferredDocument, InferredEvent, infer_documents

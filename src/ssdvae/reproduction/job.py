@@ -20,7 +20,7 @@ from typing import Annotated, NamedTuple
 from pydantic import PlainSerializer, TypeAdapter
 
 from ssdvae.data.corpus import Corpus
-from ssdvae.evaluation.diagnostics import majority_frames_of_run
+from ssdvae.evaluation.frames import majority_frames_of_run
 from ssdvae.evaluation.measure import measure
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.task import find_task

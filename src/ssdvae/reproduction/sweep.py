@@ -31,7 +31,7 @@ from ssdvae.io.run import LOCK
 from ssdvae.models.base import fastest_device
 from ssdvae.reproduction.job import Job
 from ssdvae.reproduction.paper import Trial
-from ssdvae.training.signals import Interrupted, Signals
+from ssdvae.training.trainer import Interrupted, Signals
 
 log = logging.getLogger(__name__)
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
+from accelerate.tracking import get_available_trackers
+from accelerate.utils import LoggerType
 from numpy.typing import NDArray
 from torch import nn
 
@@ -22,17 +25,24 @@ from ssdvae.data.frame_counts import unnamed_classes
 from ssdvae.data.vectors import Vectors
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.io.errors import UserError
+from ssdvae.io.files import real_path
 from ssdvae.io.limits import format_bytes, keep_freed_memory, memory_limit
 from ssdvae.models.base import LanguageModel, Model, fastest_device
 from ssdvae.models.cases import CaseModel
 from ssdvae.models.precision import choose_precision
 from ssdvae.models.registry import model_class
+from ssdvae.options import names_of_text
 from ssdvae.training.options import TrainOptions
-from ssdvae.training.track import FOLDER, chosen_trackers
 
 FLOAT_BYTES = 4
 PARAMETER_COPIES = 4
 """Each parameter has a value, a gradient, and the two means of Adam."""
+
+PROJECT = "ssdvae"
+"""The project of all runs, in trackers that have projects."""
+
+TRACKING = "tracking"
+"""The folder in the run folder for trackers that write files."""
 
 
 AnyTrainOptions = TypeVar("AnyTrainOptions", bound=TrainOptions)
@@ -62,7 +72,7 @@ def new_accelerator(options: TrainOptions, folder: Path | None = None) -> Accele
     AcceleratorState._reset_state()
     # Several processes without a GPU find each other only when told that the CPU is meant.
     cpu = fastest_device().type == "cpu"
-    tracking = {"log_with": chosen_trackers(options) or None, "project_dir": folder and folder / FOLDER}
+    tracking = {"log_with": chosen_trackers(options) or None, "project_dir": folder and folder / TRACKING}
     mixed = "no" if options.precision == "fp32" else options.precision
     return Accelerator(mixed_precision=mixed, cpu=cpu, **tracking)
 
@@ -233,3 +243,51 @@ def refuse_if_too_large(
             "choose a smaller --hidden, --embedding, --layers, --batch or other size; "
             "SSDVAE_MAX_MEMORY=64G, for example, allows more"
         )
+
+
+# Experiment trackers, through Accelerate.
+
+
+def chosen_trackers(options: TrainOptions) -> list[str]:
+    """Return the chosen trackers; refuse one that is unknown or not installed."""
+    known = [name for name in LoggerType.list() if name != "all"]
+    installed = [str(tracker.value) for tracker in get_available_trackers()]
+    asked = names_of_text(options.track or "")
+    for name in asked:
+        if name not in known:
+            raise UserError(f"--track: found {name!r}, expected some of {', '.join(known)}")
+        if name not in installed:
+            extra = "'ssdvae[tensorboard]'" if name == "tensorboard" else name.replace("_", "-")
+            raise UserError(f"--track {name} needs a package that is not installed\npip install {extra}")
+    return asked
+
+
+def start_trackers(accelerator: Accelerator, folder: Path, options: TrainOptions, step: int) -> None:
+    """Start tracking a run, or resume after a step: later steps will be logged again."""
+    if not accelerator.log_with:
+        return
+    name = folder.name
+    # A resumed run is the same run in the tracker.
+    identity = hashlib.sha256(str(real_path(folder)).encode()).hexdigest()[:16]
+    by_tracker = {
+        "tensorboard": {"purge_step": step + 1},
+        "wandb": {"name": name, "id": identity, "resume": "allow"},
+        "trackio": {"name": name, "resume": "allow"},
+        "mlflow": {"run_name": name},
+    }
+    config = {key: value for key, value in options.to_dict().items() if value is not None}
+    accelerator.init_trackers(PROJECT, None if step else config, by_tracker)
+
+
+def log_to_trackers(accelerator: Accelerator, values: dict[str, Any], step: int) -> None:
+    """Log the numbers of a record, as ``valid/ppl``."""
+    if accelerator.trackers:
+        split = values["split"]
+        numbers = {f"{split}/{k}": v for k, v in values.items() if isinstance(v, int | float)}
+        accelerator.log(numbers, step=step)
+
+
+def finish_trackers(accelerator: Accelerator) -> None:
+    # Not `end_training`, which also parts the processes: they may have other runs to train.
+    for tracker in accelerator.trackers:
+        tracker.finish()

@@ -16,7 +16,7 @@ from ssdvae.data.batches import mask_frames
 from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.events import Event
 from ssdvae.data.vocabulary import lemma_ids
-from ssdvae.evaluation.diagnostics import majority_accuracy, majority_frames
+from ssdvae.evaluation.frames import majority_accuracy, majority_frames
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import FrameModel, Model, as_frame_model
 from ssdvae.models.exact import ExactModel

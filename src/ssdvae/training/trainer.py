@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import math
+import signal
+import threading
 import time
 from functools import cached_property
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 import torch
 from accelerate import Accelerator
@@ -14,8 +17,8 @@ from accelerate import Accelerator
 from ssdvae.data.corpus import Corpus, Documents
 from ssdvae.data.documents import ContextWindow, describe_cut
 from ssdvae.data.vectors import Vectors
-from ssdvae.evaluation.diagnostics import warnings_for
 from ssdvae.evaluation.fitting import fit_reader, fitting_half, without_fitted_labels
+from ssdvae.evaluation.frames import warnings_for
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.evaluation.task import mark_of
@@ -29,21 +32,54 @@ from ssdvae.models.exact import ExactModel
 from ssdvae.models.precision import explain_precision
 from ssdvae.training.loop import (
     Step,
+    finish_trackers,
     initialize_from_run,
+    log_to_trackers,
     new_model,
     new_optimizer,
     refuse_if_too_large,
+    start_trackers,
     steps_per_epoch,
     train_steps,
 )
 from ssdvae.training.options import TrainOptions
-from ssdvae.training.signals import Interrupted, Signals
 from ssdvae.training.supervision import Supervision, unnamed_frames
-from ssdvae.training.track import finish_trackers, log_to_trackers, start_trackers
 
 log = logging.getLogger(__name__)
 
 STATUS = "epoch {epoch}  loss {loss:.2f}  {speed:,.0f} documents/s"
+
+
+class Interrupted(UserError):
+    """A signal asked the run to stop; it was saved first."""
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + signal_number
+
+
+class Signals:
+    """Remembers Ctrl-C and SIGTERM, to be acted on between two steps; a second Ctrl-C acts at once."""
+
+    def __enter__(self) -> Self:
+        self.received = 0
+        # Python allows handlers in the main thread only; elsewhere the caller has its own way to stop.
+        self.numbers = (
+            (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+        )
+        self.previous = [signal.signal(number, self._receive) for number in self.numbers]
+        return self
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.received:
+            raise KeyboardInterrupt
+        self.received = number
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in zip(self.numbers, self.previous, strict=True):
+            signal.signal(number, handler)
 
 
 class Trainer:

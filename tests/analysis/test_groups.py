@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.data.groups import groups_of_sources, read_groups
+from ssdvae.analysis.compare import groups_of_sources, read_groups
 from ssdvae.io.errors import DataError, UserError
 from ssdvae.io.files import sha256
 
