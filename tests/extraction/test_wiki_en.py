@@ -1,0 +1,41 @@
+"""The script that makes the English model, on twenty articles."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import ssdvae
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("en_core_web_sm") is None, reason="spaCy's en_core_web_sm is not installed")
+def test_from_articles_to_a_model_and_what_exists_is_not_made_again(tmp_path: Path) -> None:
+    lexicon = tmp_path / "verbs.csv"
+    lexicon.write_text("verb,frame\nbear,Being_born\nplay,Competition\nwin,Win_prize\nbecome,Becoming\n")
+    command = tmp_path / "ssdvae"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ssdvae.cli "$@"\n')
+    command.chmod(0o755)
+    environment = {
+        **os.environ,
+        "SSDVAE": str(command),
+        "DATA": str(Path(__file__).parent / "articles"),
+        "FRAMES": str(lexicon),
+        "WORK": str(tmp_path / "work"),
+        "PREPARE": "--soft-labels",
+        "TRAIN": "--preset tiny --epochs 1",
+        "PACK": "--tasks perplexity",
+    }
+    script = ROOT / "pretrained" / "wiki-en" / "make.sh"
+    made = [subprocess.run(["sh", script], env=environment, capture_output=True, text=True) for _ in range(2)]
+    assert [run.returncode for run in made] == [0, 0], made[0].stderr + made[1].stderr
+    assert "extract" not in made[1].stderr
+    (inferred,) = ssdvae.infer(tmp_path / "work" / "model", [["played she guitar"]])
+    assert inferred.events[0].frame in ("Being_born", "Competition", "Win_prize", "Becoming")
