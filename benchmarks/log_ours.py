@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 import ssdvae
-from benchmarks.log_data import SPLITS, Log, file_of
+from benchmarks.log_data import SPLITS, Case, Log, file_of
 from benchmarks.log_measures import Floats
 from ssdvae.data.batches import Batch, collate, within_bounds
 from ssdvae.data.documents import Documents
@@ -46,18 +46,18 @@ class OurModel:
                 path.write_text(json.dumps(time.process_time() - start))
         self.seconds: float = json.loads(clock.read_text())
         self.model = as_language_model(ssdvae.load(run)).eval()
+        self.heads = self._heads()
 
-    @cached_property
-    def heads(self) -> list[int]:
-        """The word of each activity; the corpus may spell it otherwise."""
-        documents, ids = self._split("train"), self.log.classes.ids
+    def _heads(self) -> list[int]:
+        """Return the word of each activity; the corpus may spell it otherwise."""
+        documents, ids = self._split(self.log.train, "train"), self.log.classes.ids
         names = np.concatenate([self.log.classes.encode(case.activities) for case in self.log.train])
         words = documents.tokens[documents.in_order(), 0]
         return [int(words[np.argmax(names == number)]) for number in ids.values()]
 
-    def log_p(self, split: str) -> Floats:
+    def log_p(self, cases: Sequence[Case], split: str) -> Floats:
         """Return log p of each class after each prefix of a split, in the order of the log."""
-        documents = self._split(split)
+        documents = self._split(cases, split)
         columns = [*self.heads, self.model.vocabulary.unknown]
         found = []
         for rows in within_bounds(documents.lengths, BATCH):
@@ -68,10 +68,9 @@ class OurModel:
             found.append(np.insert(log_p, len(self.heads), ends[batch.mask][:, 1].numpy(), axis=1))
         return np.concatenate(found)
 
-    def _split(self, name: str) -> Documents:
-        """Return a split of the corpus, whose cases must be those of the log."""
+    def _split(self, cases: Sequence[Case], name: str) -> Documents:
+        """Return a split of the corpus, which must have these cases."""
         documents = self.corpus.split(cast(Split, name))
-        cases = self.log.train if name == "train" else self.log.split(name)
         assert documents.lengths.tolist() == [len(case.days) for case in cases], "other cases than in the log"
         return documents
 

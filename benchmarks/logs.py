@@ -127,7 +127,7 @@ def build_ours(name: str) -> Build:
         from benchmarks.log_ours import OurModel
 
         model = OurModel(log, name, seed, folder)
-        return System(lambda cases, split: Predictions(model.log_p(split)), {}, model.seconds)
+        return System(lambda cases, split: Predictions(model.log_p(cases, split)), {}, model.seconds)
 
     return build
 

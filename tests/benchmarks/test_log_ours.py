@@ -27,7 +27,7 @@ def test_one_pass_equals_prefix_by_prefix_and_sums_to_one(
         ssdvae, "train", lambda *given, **options: train(*given, **options, epochs=1, preset="tiny")
     )
     ours = OurModel(log, name, 1, tmp_path)
-    log_p = ours.log_p("valid")
+    log_p = ours.log_p(log.valid, "valid")
     assert log_p.shape == (len(log.prefixes(log.valid)), len(log.classes))
     assert (np.exp(log_p).sum(1) < 1 + 1e-6).all()  # words of other columns may have the rest
     documents = ours.corpus.split("valid")
