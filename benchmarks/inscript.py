@@ -2,7 +2,7 @@
 
     ssdvae data get inscript --out inscript
     ssdvae extract inscript --format inscript --out stories.jsonl
-    python benchmarks/inscript.py stories.jsonl --vectors glove.100d.txt.gz --out inscript-cells
+    python -m benchmarks.inscript stories.jsonl --vectors glove.100d.txt.gz --out inscript-cells
 
 Five folds over all stories; one in ten of a training part validates, with its labels. A share of the other
 training *stories* (the same of each scenario) or *events* is labelled. A cell is a fold, a kind of labelling,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ssdvae.cli import main
 from tests.flags import parse_flags
-from tests.pages import DOCS, commands
+from tests.pages import DOCS, blocks, commands, section
 
 PAGES = [page.stem for page in sorted(DOCS.glob("*.md")) if commands(page.stem)]
 
@@ -29,3 +30,15 @@ def test_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     for words in commands(page):
         assert main(words) == 0, words
+
+
+@pytest.mark.journey
+def test_ten_labelled_stories_label_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Python of the page runs as it stands, and labels more events than a verb alone can tell."""
+    monkeypatch.chdir(tmp_path)
+    page = section("tutorial-scripts")
+    Path("bath.txt").write_text(blocks(page, "")[0])
+    names: dict[str, Any] = {}
+    exec("".join(blocks(page, "python")), names)
+    assert names["accuracy"] > 0.8
+    assert all(Path(f"script-{name}.svg").is_file() for name in ("none", "ten"))
