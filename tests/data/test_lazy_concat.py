@@ -47,6 +47,7 @@ def test_it_is_the_array_of_all_parts(lengths: list[int], width: int | None, dat
     )
     if width is not None:
         np.testing.assert_array_equal(joined[:, 0], whole[:, 0])
+        np.testing.assert_array_equal(joined[rows, 0], whole[rows, 0])
         np.testing.assert_array_equal(np.asarray(joined[..., 0]), whole[..., 0])
 
 

@@ -274,6 +274,31 @@ def test_inventories_survive_saving(tmp_path: Path) -> None:
             Inventory.load(tmp_path / "i.json")
 
 
+def test_counts_by_slot_are_those_of_the_training_split_and_survive_saving(
+    sources: dict[Split, Path], tmp_path: Path
+) -> None:
+    corpus = prepare(sources, tmp_path / "corpus", PrepareOptions())
+    documents, words = corpus.split("train"), corpus.vocabulary.names
+    vocabulary = documents.count_slots(corpus.vocabulary)
+    assert vocabulary.slot_counts is not None
+    # In all slots together a word stands as often as it was counted, and in the head nothing is missing.
+    assert tuple(vocabulary.slot_counts.sum(0)) == corpus.vocabulary.counts
+    events = [event.padded(4) for d in documents.decode(vocabulary, corpus.frames) for event in d.events]
+    for slot, word in ((0, words[2]), (1, words[3]), (3, MISSING), (0, MISSING)):
+        assert vocabulary.count_in(slot, word) == sum(event[slot] == word for event in events)
+    assert vocabulary.count_in(0, "absent") == 0
+    assert corpus.vocabulary.count_in(0, words[2]) is None
+    vocabulary.save(tmp_path / "v.json")
+    loaded = Vocabulary.load(tmp_path / "v.json")
+    assert loaded == vocabulary
+    assert np.array_equal(loaded.slot_counts, vocabulary.slot_counts)  # type: ignore[arg-type]
+    record = json.loads((tmp_path / "v.json").read_text())
+    for damage in ([[1]], [[1, 2], [1]], [[-1] * len(words)], "x"):
+        (tmp_path / "v.json").write_text(json.dumps({**record, "slot_counts": damage}))
+        with pytest.raises(DataError, match=r"v\.json"):
+            Vocabulary.load(tmp_path / "v.json")
+
+
 def test_every_event_can_be_a_document_by_itself(sources: dict[Split, Path], tmp_path: Path) -> None:
     """All of them, not only the first M; those without a frame are kept or dropped as ever."""
     settings = PrepareOptions(events=2, single_events=True)

@@ -26,6 +26,7 @@ from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import atomic_write
 from ssdvae.io.run import Run
+from ssdvae.models.base import Model
 from ssdvae.models.exact import ExactModel, _reader_loss
 from ssdvae.models.options import SSDVAEOptions
 from ssdvae.models.registry import MODELS
@@ -148,6 +149,12 @@ def test_the_saved_model_is_the_best_one(corpus: Corpus, uninterrupted: Run) -> 
     settings = EvaluateOptions(eval_batch=2 * SETTINGS.batch, eval_seed=SETTINGS.seed)
     model = ssdvae.load(uninterrupted.folder)
     assert evaluate(model, corpus.split("valid"), settings, bounded=False)["ppl"] == pytest.approx(best)
+
+
+def test_the_saved_model_knows_which_words_stand_in_which_slot(corpus: Corpus, uninterrupted: Run) -> None:
+    counts = Model.read(uninterrupted.folder).vocabulary.slot_counts
+    assert counts is not None
+    assert tuple(counts.sum(0)) == corpus.vocabulary.counts
 
 
 @pytest.mark.parametrize(("which", "reader"), [(0, "frame_reader"), (1, "rival")])

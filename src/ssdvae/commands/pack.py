@@ -118,6 +118,8 @@ def pack(
         documents = Path(documents)
         check_exists(documents)
     definitions = None if framenet is None else Definitions.of_framenet(framenet, model.frames.names)
+    if model.vocabulary.slot_counts is None:
+        model.vocabulary = owner.split("train").count_slots(model.vocabulary)
     with translate_os_errors(about or run, "read"):
         text = LIMITS if about is None else Path(about).read_text(encoding="utf-8")
         licence = None if license is None else Path(license).read_bytes()

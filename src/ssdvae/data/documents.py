@@ -80,6 +80,13 @@ class Documents:
         """The number of events of the longest document."""
         return int(self.lengths.max(initial=0))
 
+    def count_slots(self, vocabulary: Vocabulary) -> Vocabulary:
+        """Return the vocabulary with the number of times that each word stands in each slot here."""
+        places, size = self.in_order(), len(vocabulary)
+        slots = range(self.tokens.shape[1])
+        counts = np.stack([np.bincount(self.tokens[places, slot], minlength=size) for slot in slots])
+        return Vocabulary(vocabulary.names, vocabulary.counts, counts)
+
     def take(self, rows: NDArray[np.int64]) -> Self:
         """Return some of the documents, in this order."""
         ids = self.ids.take(pa.array(rows))
@@ -185,6 +192,8 @@ class LazyConcat(NDArrayOperatorsMixin):
         return (len(self), *self.parts[0].shape[1:])
 
     def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple) and isinstance(key[0], np.ndarray):
+            return self[:, *key[1:]][key[0]]
         if isinstance(key, tuple) and key[0] in (Ellipsis, slice(None)):
             return LazyConcat([part[key] for part in self.parts])
         if isinstance(key, slice):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ UNNAMED = "~"
 class _InventoryRecord(Record, extra="ignore"):
     names: list[str]
     counts: list[Int64]
+    slot_counts: list[list[Int64]] | None = None
 
 
 class Inventory:
@@ -85,23 +86,30 @@ class Inventory:
     def name(self, id: int) -> str:
         return self.names[id]
 
+    def to_record(self) -> dict[str, Any]:
+        return {"names": self.names, "counts": self.counts}
+
     def save(self, path: Path) -> None:
         with atomic_write(path) as temporary:
-            record = {"names": self.names, "counts": self.counts}
-            temporary.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
+            text = json.dumps(self.to_record(), ensure_ascii=False, separators=(",", ":"))
+            temporary.write_text(text, encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> Self:
         expected = "an inventory that `ssdvae prepare` wrote"
         record = read_json(path, _InventoryRecord, expected)
         try:
-            found = cls(record.names, record.counts)
+            found = cls._of_record(record)
             found._check()
         except Malformed as error:
             raise DataError(path, None, error.found, error.expected) from error
         except ValueError as error:
             raise DataError(path, None, str(error), expected) from error
         return found
+
+    @classmethod
+    def _of_record(cls, record: _InventoryRecord) -> Self:
+        return cls(record.names, record.counts)
 
     def _check(self) -> None:
         """Raise ``Malformed`` for contents that no command could have written."""
@@ -117,9 +125,40 @@ class Inventory:
 
 
 class Vocabulary(Inventory):
-    """The words that can be predicted. Separators and padding are not words, and are not in it."""
+    """The words that can be predicted. Separators and padding are not words, and are not in it.
+
+    ``slot_counts`` (S V) tell how often each word stands in each slot of the training split. None: not known.
+    """
 
     fixed = (MISSING, UNKNOWN)
+
+    def __init__(
+        self, names: Sequence[str], counts: Sequence[int], slot_counts: NDArray[np.int64] | None = None
+    ) -> None:
+        super().__init__(names, counts)
+        if slot_counts is not None and (slot_counts.ndim != 2 or slot_counts.shape[1] != len(names)):
+            raise ValueError("each slot has one count for each word")
+        self.slot_counts = slot_counts
+
+    def to_record(self) -> dict[str, Any]:
+        slots = {} if self.slot_counts is None else {"slot_counts": self.slot_counts.tolist()}
+        return {**super().to_record(), **slots}
+
+    @classmethod
+    def _of_record(cls, record: _InventoryRecord) -> Self:
+        slots = None if record.slot_counts is None else np.array(record.slot_counts, np.int64)
+        return cls(record.names, record.counts, slots)
+
+    def _check(self) -> None:
+        super()._check()
+        if self.slot_counts is not None and (self.slot_counts < 0).any():
+            raise Malformed("a count below 0 of a word in a slot", "0 or more")
+
+    def count_in(self, slot: int, word: str) -> int | None:
+        """Return how often a word stands in a slot of the training split; None if it is not known."""
+        if self.slot_counts is None:
+            return None
+        return int(self.slot_counts[slot, self._ids[word]]) if word in self else 0
 
     @property
     def unknown(self) -> int:

@@ -106,8 +106,9 @@ class Trainer:
         words, frames, slots = len(corpus.vocabulary), len(corpus.frames), len(corpus.slots)
         frames += unnamed_frames(options, corpus)
         refuse_if_too_large(options, words, frames, len(self.documents), longest, slots)
+        vocabulary = whole.count_slots(corpus.vocabulary)
         self.model = new_model(
-            options, corpus.vocabulary, corpus.frames, vectors, corpus.slots, ends=corpus.ends
+            options, vocabulary, corpus.frames, vectors, corpus.slots, ends=corpus.ends
         )
         self.model.context_window = reading.model_copy(update={"longest": longest})
         self.model.columns = corpus.columns
