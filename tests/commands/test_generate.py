@@ -19,7 +19,7 @@ SEED = "arrested police suspect in"
 def test_generate(folder: Path, ask: Ask) -> None:
     words = ["generate", SEED, "met xyzzy", "--run", folder / "ssdvae", "--scripts", "3", "--events", "2"]
     (record,) = records(ask(*words, "--json", "--frames", "_,Arrest"))
-    assert record["unknown_words"] == ["xyzzy"]
+    assert record["unknown_words"] == {"xyzzy": None}
     assert len(record["scripts"]) == 3
     for script in record["scripts"]:
         assert len(script["events"]) == 4
@@ -44,7 +44,7 @@ def test_an_event_is_an_object_a_mapping_or_a_text(folder: Path, ask: Ask) -> No
         ask("generate", SEED, "--run", folder / "ssdvae", "--scripts", "2", "--events", "1", "--json")
     )
     assert printed["scripts"] == [script.to_record() for script in found[0]]
-    assert unknown_words(model, ["arrested xyzzy", {"verb": "plugh"}]) == ["xyzzy", "plugh"]
+    assert unknown_words(model, ["arrested xyzzy", {"verb": "plugh"}]) == {"xyzzy": None, "plugh": None}
 
 
 def test_a_wrong_seed_event_is_a_clear_error(folder: Path) -> None:

@@ -60,13 +60,14 @@ def test_typed_events(
     first, second = records(ask("infer", "--run", folder / "ssdvae", "--json"))
     assert [event["verb"] for event in first["events"]] == ["arrested", "Xyzzy"]
     assert first["events"][1]["obj"] is None
-    assert first["unknown_words"] >= 1
+    assert first["unknown_words"]["xyzzy"] is None
+    assert [event["head_known"] for event in first["events"]] == [True, False]
     assert len(second["events"]) == 1
     type_in(monkeypatch, typed)
     assert main(["infer", "--run", str(folder / "ssdvae")]) == 0
     printed = capsys.readouterr()
     assert "arrested police suspect in" in printed.out
-    assert "not in the vocabulary" in printed.err
+    assert "xyzzy" in printed.err
 
 
 def test_documents_as_people_write_them(folder: Path) -> None:

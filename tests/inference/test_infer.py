@@ -19,7 +19,8 @@ from ssdvae.data.batches import Batch, collate
 from ssdvae.data.events import Document, Event, Origin, document_from_record, event_from_text
 from ssdvae.data.readers.text import read_typed
 from ssdvae.data.vocabulary import Vocabulary
-from ssdvae.inference.inputs import to_batch, unknown_words
+from ssdvae.inference.inputs import to_batch
+from ssdvae.inference.lookup import unknown_words
 from ssdvae.inference.posterior import ATTENTION_EVENTS, InferredDocument, infer_documents
 from ssdvae.io.errors import DataError, Malformed, UserError
 from ssdvae.models.base import as_frame_model
@@ -147,9 +148,9 @@ def test_words_are_folded_as_those_of_the_model_are() -> None:
         model.vocabulary.unknown,
         model.vocabulary.missing,
     ]
-    assert next(infer_documents(model, [upper])).unknown_words == 1
-    assert next(infer_documents(model, [upper], lowercase=False)).unknown_words == 2
-    assert unknown_words(model, upper.events) == ["xyzzy"]
+    assert next(infer_documents(model, [upper])).unknown_words == {"xyzzy": None}
+    assert next(infer_documents(model, [upper], lowercase=False)).unknown_words.keys() == {"WORD3", "Xyzzy"}
+    assert unknown_words(model, upper.events) == {"xyzzy": None}
     assert not Vocabulary(["None", "<unk>", "Taylor"], [1] * 3).lowercase
 
 

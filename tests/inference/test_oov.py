@@ -47,6 +47,10 @@ def test_half_is_not_more_than_half_and_empty_slots_are_no_words() -> None:
     model = toy_model()
     half = Document("a", (Event("word1", "xyzzy"), Event("xyzzy", None, "word2"), Event("?")))
     assert OovStats.of(model, [half]) == OovStats(4, 2)
+    warning = OovStats.of(model, [half]).warning
+    assert warning is not None
+    assert "xyzzy" in warning
+    assert "say little" not in warning
     assert OovStats(4, 2).warning is None
     assert OovStats(4, 3).warning is not None
     assert OovStats().warning is None

@@ -183,11 +183,7 @@ class Views:
             Line(line.text, line.frame, next(answers), *next(surprisals, ())) if line.text.strip() else line
             for line in state.lines
         ]
-        count = found.unknown_words
-        unknown = (
-            f" Words that the model does not know, and reads as one and the same: {count}." if count else ""
-        )
-        return tuple(lines), " → ".join(inferred.frame for inferred in found.events) + "." + unknown
+        return tuple(lines), " → ".join(inferred.frame or "unknown" for inferred in found.events) + "."
 
     async def _extract(self, of: ExploredModel, text: str) -> tuple[Event, ...]:
         """Return the events of a text, in its order."""

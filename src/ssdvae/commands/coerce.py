@@ -16,6 +16,7 @@ from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.readers.text import read_typed
 from ssdvae.data.stream import document_files, parse_documents
 from ssdvae.inference.infill import with_holes
+from ssdvae.inference.sentences import explain, read_text, with_sentences
 from ssdvae.inference.inputs import OovStats, warn_if_oov
 from ssdvae.inference.surprisal import save_quantiles
 from ssdvae.io.errors import Malformed, UserError, shorten
@@ -25,6 +26,7 @@ from ssdvae.io.run import Run
 from ssdvae.models.base import LanguageModel, Model
 from ssdvae.models.hub import DEFAULT, FILES, README, SHOWN, default_model, packaged
 from ssdvae.models.quantiles import TYPICAL
+from ssdvae.models.word_vectors import WORD_VECTORS
 
 log = logging.getLogger("ssdvae")
 
@@ -66,7 +68,8 @@ def folder_of(run: AnyPath | None) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(name, allow_patterns=[*FILES, TYPICAL, *SHOWN, README]))
+        patterns = [*FILES, TYPICAL, WORD_VECTORS, *SHOWN, README]
+        return Path(snapshot_download(name, allow_patterns=patterns))
     except (OSError, ValueError) as error:
         raise UserError(
             f"there is no folder {name}, and the Hugging Face hub gave no model of that name:\n{error}"
@@ -130,9 +133,9 @@ def as_events(given: AnyEvent | Sequence[AnyEvent], model: Model, *, warn: bool 
     """Return one event or several; warn if most of their words are out of the vocabulary."""
     some = [given] if isinstance(given, str | Event | Mapping) else given
     try:
-        events = [to_event(event, model.slots) for event in some]
+        events = [to_event(event, model.slots) for event in with_sentences(some, model.slots)]
     except Malformed as error:
-        raise UserError(f"a seed event: {error}") from error
+        raise UserError(f"an event: {explain(error, model.slots)}") from error
     if warn:
         OovStats.of(model, [Document("", tuple(events))]).warn()
     return events
@@ -166,7 +169,7 @@ def _read(
             return parse_documents(files, report, model.slots, hole)
         return read_documents(given, format, skipped, model.slots, model.columns)
     if isinstance(given, io.TextIOBase | io.BufferedIOBase):
-        return read_typed(given, slots=model.slots)
+        return read_typed(given, slots=model.slots, parse=read_text)
     if isinstance(given, Document | Mapping):
         given = [given]
     if not isinstance(given, Iterable):
@@ -177,9 +180,10 @@ def _read(
 def _converted(given: Iterable[Any], slots: Slots, holes: bool) -> Iterator[Document]:
     for number, document in enumerate(given, start=1):
         try:
-            yield to_document(with_holes(document) if holes else document, str(number), slots)
+            some = with_sentences(with_holes(document) if holes else document, slots)
+            yield to_document(some, str(number), slots)
         except Malformed as error:
-            raise UserError(f"document {number}: {error}") from error
+            raise UserError(f"document {number}: {explain(error, slots)}") from error
 
 
 def _log_skipped(documents: Iterable[Document], skipped: Skipped | None) -> Iterator[Document]:

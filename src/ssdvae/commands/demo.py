@@ -311,7 +311,7 @@ def _print_answers(answers: ExampleAnswers, out: Console) -> None:
     rows = [
         [
             str(inferred.event),
-            f"{inferred.frame} ({inferred.probability:.2f})",
+            f"{inferred.frame} ({inferred.probability:.2f})" if inferred.frame else "unknown",
             f"{scored.percentile or 0:.0f}% of events",
         ]
         for inferred, scored in zip(answers.inferred.events, answers.scored.events, strict=True)

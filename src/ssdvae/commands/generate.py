@@ -42,16 +42,16 @@ def generate(
     return generation.generate(model, chosen, seed_events=seed, frames=frames)
 
 
-def unknown_words(run: AnyModel, events: AnyEvent | Sequence[AnyEvent]) -> list[str]:
-    """Return the words of events that are out of the vocabulary of a model, each once.
+def unknown_words(run: AnyModel, events: AnyEvent | Sequence[AnyEvent]) -> dict[str, str | None]:
+    """Return the words of events that a model does not know, with what it reads instead, if anything.
 
     >>> ssdvae.unknown_words("runs/first", ["arrested police xyzzy"])
     """
     from ssdvae.commands.coerce import as_events, as_model
-    from ssdvae.inference import inputs
+    from ssdvae.inference import lookup
 
     model = as_model(run)
-    return inputs.unknown_words(model, as_events(events, model, warn=False))
+    return lookup.unknown_words(model, as_events(events, model, warn=False))
 
 
 def tables(scripts: Iterable[Script]) -> Iterator[TableText]:
@@ -95,9 +95,8 @@ def main(
     names = [] if frames is None else [name.strip() for name in frames.split(",")]
     model = load(run)
     scripts = generate(model, seed_events, [None if name == "_" else name for name in names], **options)
-    if unknown := unknown_words(model, seed_events):
-        say(f"not in the vocabulary of the model: {', '.join(unknown)}")
     if json:
+        unknown = unknown_words(model, seed_events)
         print(to_json({"unknown_words": unknown, "scripts": [script.to_record() for script in scripts]}))
     else:
         show(tables(scripts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ssdvae.commands.console import TableText, say
+from ssdvae.commands.console import TableText
 from ssdvae.commands.questions import Answers, question
 from ssdvae.data.options import ReadOptions
 from ssdvae.inference.options import InferOptions
@@ -13,6 +13,7 @@ from ssdvae.options import with_options
 
 if TYPE_CHECKING:
     from ssdvae.commands.coerce import AnyModel, Documents
+    from ssdvae.inference.output import Candidate
     from ssdvae.inference.posterior import InferredDocument
     from ssdvae.io.progress import Progress
 
@@ -41,14 +42,8 @@ def infer(
 
 
 def tables(documents: Iterable[InferredDocument]) -> Iterator[TableText]:
-    """Yield a table for each document, and say how many words were out of the vocabulary."""
-    words = unknown = 0
-    for document in documents:
-        words += len(document.slots) * len(document.events)
-        unknown += document.unknown_words
-        yield table(document)
-    if unknown:
-        say(f"{unknown:,} of {words:,} words are not in the vocabulary of the model")
+    """Yield a table for each document."""
+    return map(table, documents)
 
 
 def table(document: InferredDocument) -> TableText:
@@ -60,12 +55,17 @@ def table(document: InferredDocument) -> TableText:
         [
             str(event.event),
             *([f"{event.gold or '–'}{' =' if event.observed else ''}"] if known else []),
-            *(text for frame in event.frames for text in (frame.name, f"{frame.probability:.0%}")),
+            *([] if event.frame else ["unknown", ""]),
+            *(text for frame in event.frames[: others + bool(event.frame)] for text in _cells(frame)),
         ]
         for event in document.events
     ]
-    unknown = f", unknown words: {document.unknown_words}" if document.unknown_words else ""
+    unknown = f", unknown words: {len(document.unknown_words)}" if document.unknown_words else ""
     return f"{document.id}{unknown}", head, rows
+
+
+def _cells(frame: Candidate) -> tuple[str, str]:
+    return frame.name, f"{frame.probability:.0%}"
 
 
 COMMAND = question(

@@ -63,8 +63,9 @@ def packed_files() -> tuple[str, ...]:
     """Return the names of the files that a packed folder may have."""
     from ssdvae.models.hub import FILES, README, SHOWN
     from ssdvae.models.quantiles import TYPICAL
+    from ssdvae.models.word_vectors import WORD_VECTORS
 
-    return (*FILES, TYPICAL, *SHOWN, README, LICENSE)
+    return (*FILES, TYPICAL, WORD_VECTORS, *SHOWN, README, LICENSE)
 
 
 @with_options(EvaluateOptions)

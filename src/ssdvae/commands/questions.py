@@ -154,20 +154,25 @@ def read_input(file: str | None, run: str | None, options: dict[str, Any]) -> tu
     if not sys.stdin.isatty():
         return run, sys.stdin.buffer
     from ssdvae.commands.coerce import load
+    from ssdvae.data.events import slot_format
 
     model = load(run)
-    say(f"type events as: {' '.join(model.slots)}   (- for an empty slot; a blank line after the last event)")
+    say(f"type events as: {slot_format(model.slots)}; a blank line after the last event")
     options.setdefault("batch", 1)
     return model, sys.stdin.buffer
 
 
 def check_events(events: Iterable[str]) -> None:
     """Refuse an event on the command line that is the path of a file that does not exist."""
+    from ssdvae.data.events import SLOTS, slot_format
     from ssdvae.data.readers import ENDINGS
 
     for event in events:
         if " " not in event and ("/" in event or event.endswith(tuple(ENDINGS))):
-            raise UserError(f"{event}: no such file; an event is typed as 'arrested police suspect in'")
+            raise UserError(
+                f"{event}: no such file; an event is typed in quotes, as 'arrested police suspect in' "
+                f"({slot_format(SLOTS)})"
+            )
 
 
 def give(

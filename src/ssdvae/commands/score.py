@@ -85,7 +85,7 @@ def table(document: ScoredDocument) -> TableText:
         title += f", percentile {document.percentile:.0f}"
     columns += [(slot, f"{{0.slots[{place}]:.1f}}") for place, slot in enumerate(document.slots)]
     if any(event.frames for event in document.events):
-        columns.append(("frame", lambda event: event.frames[0].name if event.frames else "–"))
+        columns.append(("frame", lambda event: event.frames[0].name if event.frames else "unknown"))
         columns.append(("", lambda event: chance(event.frames[0].probability) if event.frames else ""))
     return table_of(title, document.events, *columns)
 

@@ -18,7 +18,7 @@ SLOTS: Slots = ("verb", "subj", "obj", "mod")
 
 RESERVED = (
     *("id", "events", "frame", "probability", "lemma", "origin", "time"),
-    *("gold", "observed", "runner_up", "runner_up_probability", "alternatives", "attention"),
+    *("gold", "head_known", "observed", "runner_up", "runner_up_probability", "alternatives", "attention"),
 )
 """Keys of events in files, or in the answers of `infer`: no slot can have these names."""
 
@@ -164,6 +164,11 @@ class Document:
     events: tuple[Event, ...]
 
 
+def slot_format(slots: Slots) -> str:
+    """Return how an event is typed."""
+    return " ".join(slots) + (f", with - for an empty slot after the {slots[0]}" if len(slots) > 1 else "")
+
+
 def event_from_text(text: str, slots: Slots = SLOTS) -> Event:
     """Return the event of a typed text, ``verb subj obj mod``; ``-``, ``_`` and ``None`` are empty slots.
 
@@ -171,8 +176,7 @@ def event_from_text(text: str, slots: Slots = SLOTS) -> Event:
     """
     head, *arguments = [None if word in ("-", "_", MISSING) else word for word in text.split()] or [None]
     if head is None or len(arguments) >= len(slots):
-        empty = f", with - for an empty slot after the {slots[0]}" if len(slots) > 1 else ""
-        raise Malformed(shorten(text.strip()), f"{' '.join(slots)}{empty}")
+        raise Malformed(shorten(text.strip()), slot_format(slots))
     return Event(head, *arguments)
 
 

@@ -26,7 +26,9 @@ from torch.nn import functional
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record, to_document, to_event
 from ssdvae.inference.inputs import answer_each, to_batch
+from ssdvae.inference.lookup import Substitutes, heads_known, unknown_words
 from ssdvae.inference.output import Row, slot_columns
+from ssdvae.inference.sentences import explain, with_sentences
 from ssdvae.io.errors import Malformed, UserError
 from ssdvae.models.base import LanguageModel, Model
 
@@ -46,6 +48,8 @@ class EmbeddedDocument:
     document: Document
     vector: Array
     events: Array
+    unknown_words: Substitutes
+    head_known: bool  # all heads
     slots: Slots = SLOTS  # of the model
 
     def to_record(self) -> dict[str, Any]:
@@ -53,7 +57,8 @@ class EmbeddedDocument:
             {**event_to_record(event, self.slots), "vector": vector}
             for event, vector in zip(self.document.events, _rounded(self.events), strict=True)
         ]
-        return {"id": self.document.id, "vector": _rounded(self.vector), "events": events}
+        record = {"id": self.document.id, "vector": _rounded(self.vector), "events": events}
+        return {**record, "head_known": self.head_known, "unknown_words": self.unknown_words}
 
     def rows(self) -> Iterator[Row]:
         """Yield a row for the document, with event number 0, and one per event."""
@@ -111,7 +116,7 @@ def embed(
     def empty(document: Document) -> EmbeddedDocument:
         width = vector_width(model)
         nothing = np.zeros(width, np.float32), np.zeros((0, width), np.float32)
-        return EmbeddedDocument(document, *nothing, model.slots)
+        return EmbeddedDocument(document, *nothing, {}, True, model.slots)
 
     return answer_each(documents, batch, lambda some: _embedded(model, some, normalize, weight), empty)
 
@@ -132,7 +137,14 @@ def _embedded(
     if normalize:
         events, means = (functional.normalize(x, dim=-1) for x in (events, means))
     return [
-        EmbeddedDocument(document, mean.cpu().numpy(), own[: len(document.events)].cpu().numpy(), model.slots)
+        EmbeddedDocument(
+            document,
+            mean.cpu().numpy(),
+            own[: len(document.events)].cpu().numpy(),
+            unknown_words(model, document.events),
+            heads_known(model, document.events),
+            model.slots,
+        )
         for mean, own, document in zip(means, events, documents, strict=True)
     ]
 
@@ -163,11 +175,10 @@ def _has_events(value: object) -> bool:
 
 def _document(value: object, number: int, slots: Slots) -> Document:
     try:
-        if _is_event(value):
-            return Document(str(number), (to_event(value, slots),))
+        value = with_sentences([value] if _is_event(value) else value, slots)
         return to_document(value, str(number), slots)
     except Malformed as error:
-        raise UserError(f"input {number}: {error}") from error
+        raise UserError(f"input {number}: {explain(error, slots)}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +191,7 @@ class SimilarEvent:
     place: int  # in it, from 0
     event: Event
     similarity: float  # cosine
+    head_known: bool  # of the asked event
     slots: Slots = SLOTS  # of the model
 
     def to_record(self) -> dict[str, Any]:
@@ -190,6 +202,7 @@ class SimilarEvent:
             "event": self.place + 1,
             **slot_columns(self.event, self.slots),
             "similarity": round(self.similarity, 6),
+            "head_known": self.head_known,
         }
 
     def rows(self) -> Iterator[Row]:
@@ -216,7 +229,9 @@ def similar(
     index = NearestNeighbors(n_neighbors=min(top, len(places)), metric="cosine").fit(vectors)
     distances, rows = index.kneighbors(encode(model, list(asked), batch, weight=NEIGHBOUR_SUM))
     return [
-        SimilarEvent(event, rank, id, place, neighbour, 1 - distance, model.slots)
+        SimilarEvent(
+            event, rank, id, place, neighbour, 1 - distance, heads_known(model, [event]), model.slots
+        )
         for event, near, far in zip(asked, rows.tolist(), distances.tolist(), strict=True)
         for rank, (row, distance) in enumerate(zip(near, far, strict=True), start=1)
         for id, place, neighbour in [places[row]]

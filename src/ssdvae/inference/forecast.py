@@ -16,7 +16,8 @@ from torch import Tensor
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import END, MISSING, SLOTS, Document, Event, Slots, event_to_record
-from ssdvae.inference.inputs import count_unknown, groups, to_batch
+from ssdvae.inference.inputs import groups, to_batch
+from ssdvae.inference.lookup import Substitutes, heads_known, unknown_words
 from ssdvae.inference.output import Candidate, Ranked, Row, ranked, slot_columns
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import checkpoint
@@ -143,7 +144,8 @@ class Forecast:
     events: tuple[NextEvent, ...]
     exact: bool  # False if they are estimates
     note: str  # why they are no exact probabilities, or "exact"
-    unknown_words: int
+    unknown_words: Substitutes
+    head_known: bool  # all heads that were read
     slots: Slots = SLOTS  # of the model
     end_probability: float | None = None  # None if cases do not end, or something of the next event is given
 
@@ -163,7 +165,8 @@ class Forecast:
         if self.frames:
             record["frames"] = [frame.to_record("frame") for frame in self.frames]
         record["heads"] = [head.to_record("head") for head in self.heads]
-        return {**record, "events": [event.to_record(self.slots) for event in self.events]}
+        record["events"] = [event.to_record(self.slots) for event in self.events]
+        return {**record, "head_known": self.head_known, "unknown_words": self.unknown_words}
 
     def rows(self) -> Iterator[Row]:
         """Yield one row per frame, head and event, and one for the end of the case."""
@@ -267,7 +270,7 @@ def _forecast(
         # Over all events of the beam, since the given words inform the frame.
         weights = found.log_share.log_softmax(1)
         log_frames = (_frames_of_events(framed, read, found.tokens) + weights[..., None]).logsumexp(1)
-    unknown, note = count_unknown(model, read), _note(model, found)
+    note = _note(model, found)
     answers = []
     for row, document in enumerate(documents):
         events = []
@@ -293,7 +296,8 @@ def _forecast(
                 events=tuple(events),
                 exact=not model.conditions_on_targets and not found.bayes,
                 note=note,
-                unknown_words=unknown[row],
+                unknown_words=unknown_words(model, document.events),
+                head_known=heads_known(model, document.events),
                 slots=model.slots,
                 end_probability=None if ends is None or given else float(ends[row, -1, 1].exp()),
             )

@@ -23,6 +23,7 @@ from ssdvae.data.batches import Batch, in_order
 from ssdvae.data.events import HOLE, SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.inference.forecast import Rollout, search
 from ssdvae.inference.inputs import to_batch
+from ssdvae.inference.lookup import Substitutes, heads_known, unknown_words
 from ssdvae.inference.output import Ranked, Row, ranked, slot_columns
 from ssdvae.inference.surprisal import Kind, kind_of
 from ssdvae.models.base import LanguageModel, Model, as_frame_model, as_language_model
@@ -70,6 +71,8 @@ class FilledDocument:
     events: tuple[Event, ...]
     holes: tuple[Hole, ...]
     kind: Kind  # exact, or estimates
+    unknown_words: Substitutes
+    head_known: bool  # all heads that were read
     slots: Slots = SLOTS  # of the model
 
     @property
@@ -86,6 +89,8 @@ class FilledDocument:
             "kind": self.kind,
             "events": [event_to_record(event, self.slots) for event in self.events],
             "holes": [hole.to_record(self.slots) for hole in self.holes],
+            "head_known": self.head_known,
+            "unknown_words": self.unknown_words,
         }
 
     def rows(self) -> Iterator[Row]:
@@ -137,7 +142,8 @@ def fill_documents(
 def unfilled(model: Model, document: Document) -> FilledDocument:
     """Return a document none of whose holes are filled yet."""
     model = as_language_model(model)
-    return FilledDocument(document.id, document.events, (), kind_of(model), model.slots)
+    unknown, known = unknown_words(model, document.events), heads_known(model, document.events)
+    return FilledDocument(document.id, document.events, (), kind_of(model), unknown, known, model.slots)
 
 
 def fill_next(

@@ -1,10 +1,10 @@
-"""Documents as batches of word ids, and their out-of-vocabulary (OOV) words, which are read as one word."""
+"""Documents as batches of word ids, and warnings of their out-of-vocabulary (OOV) words."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
 
@@ -14,7 +14,8 @@ import torch
 
 from ssdvae.data.batches import EVENTS, Batch
 from ssdvae.data.documents import Documents
-from ssdvae.data.events import HOLE, MISSING, Document, Event, folded
+from ssdvae.data.events import HOLE, MISSING, SLOTS, Document, Event, slot_format
+from ssdvae.inference.lookup import Substitutes, lookup
 from ssdvae.io.progress import checkpoint
 from ssdvae.models.base import Model
 
@@ -30,18 +31,16 @@ def to_batch(
     lowercase: bool | None = None,
     observe_frames: bool = False,
 ) -> Batch:
-    """Return documents as a batch of word and frame ids.
+    """Return documents as a batch of word and frame ids, each word as it is read (``lookup``).
 
     Words are folded to lower case if those of the model are, unless ``lowercase`` says otherwise.
     """
-    fold = model.vocabulary.lowercase if lowercase is None else lowercase
-    width = len(model.slots)
+    width, read = len(model.slots), lookup(model).read
     longest = max(len(document.events) for document in documents)
     words, known = [], []
     for document in documents:
         padding = longest - len(document.events)
-        events = (event.padded(width) for event in document.events)
-        seen = chain.from_iterable(map(folded, events) if fold else events)
+        seen = chain.from_iterable(read(event, lowercase).words for event in document.events)
         words.append(model.vocabulary.word_ids(seen) + [0] * (width * padding))
         known.append([model.frames.id(event.frame) for event in document.events] + [-1] * padding)
     tokens = torch.tensor(words, dtype=torch.long).view(len(documents), longest, width)
@@ -101,12 +100,18 @@ ENOUGH = 1_000
 """Words after which a warning is given, if the input does not end before."""
 
 
+SHOWN = 5
+"""Words and events that a warning names, at most."""
+
+
 @dataclass
 class OovStats:
-    """The number of words that were read, and of those that are out of the vocabulary."""
+    """The number of words that were read, and of those that are unknown, with the first ones."""
 
     words: int = 0
     unknown: int = 0
+    substitutes: Substitutes = field(default_factory=dict, compare=False)
+    reordered: str | None = field(default=None, compare=False)  # what may be meant by an event
 
     @classmethod
     def of(cls, model: Model, documents: Iterable[Document]) -> OovStats:
@@ -119,20 +124,34 @@ class OovStats:
         return {"words": self.words, "unknown_words": self.unknown}
 
     def add(self, model: Model, events: Iterable[Event]) -> None:
-        words = list(_words(model, events))
-        self.words += len(words)
-        self.unknown += model.vocabulary.word_ids(words).count(model.vocabulary.unknown)
+        known = lookup(model)
+        for event in events:
+            read = known.read(event)
+            self.words += sum(word not in (MISSING, HOLE) for word in event.words)
+            self.unknown += len(read.unknown)
+            meant = None if read.head_known else known.reordered(event)
+            if meant is not None and self.reordered is None:
+                self.reordered = f"{event}: did you mean `{meant}`?"
+            elif len(self.substitutes) <= SHOWN:
+                self.substitutes |= read.unknown
 
     @property
     def warning(self) -> str | None:
-        """The warning if more than half of the words are unknown; None otherwise."""
-        if 2 * self.unknown <= self.words:
-            return None
-        return (
-            f"{self.unknown:,} of {self.words:,} words are unknown to the model: its answers say little\n"
-            "train one on your own data: ssdvae prepare events.jsonl --out corpus, then "
-            "ssdvae train corpus --out run"
-        )
+        """The warning: unknown words by name, words in another order, or that most are unknown."""
+        lines = []
+        if self.reordered is not None:
+            lines.append(f"{self.reordered} An event is typed as: {slot_format(SLOTS)}")
+        if self.substitutes:
+            names = [w if x is None else f"{w} (read as {x})" for w, x in self.substitutes.items()]
+            more = ", …" if len(names) > SHOWN else ""
+            lines.append(f"words that the model does not know: {', '.join(names[:SHOWN])}{more}")
+        if 2 * self.unknown > self.words:
+            lines.append(
+                f"{self.unknown:,} of {self.words:,} words are unknown to the model: its answers say little\n"
+                "train one on your own data: ssdvae prepare events.jsonl --out corpus, then "
+                "ssdvae train corpus --out run"
+            )
+        return "\n".join(lines) or None
 
     def warn(self) -> None:
         if (warning := self.warning) is not None:
@@ -140,7 +159,7 @@ class OovStats:
 
 
 def warn_if_oov(model: Model, documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield the same documents; warn once if most of their words are unknown."""
+    """Yield the same documents; warn once of unknown words."""
     stats, warned = OovStats(), False
     for document in documents:
         stats.add(model, document.events)
@@ -150,23 +169,3 @@ def warn_if_oov(model: Model, documents: Iterable[Document]) -> Iterator[Documen
             warned = True
     if not warned:
         stats.warn()
-
-
-def unknown_words(model: Model, events: Iterable[Event]) -> list[str]:
-    """Return the unknown words of some events, each once."""
-    return [word for word in dict.fromkeys(_words(model, events)) if word not in model.vocabulary]
-
-
-def _words(model: Model, events: Iterable[Event]) -> Iterator[str]:
-    """Yield the words that the model looks up, without empty slots and holes."""
-    for event in events:
-        words = folded(event.words) if model.vocabulary.lowercase else event.words
-        yield from (word for word in words if word not in (MISSING, HOLE))
-
-
-def count_unknown(model: Model, batch: Batch) -> list[int]:
-    """Return the number of unknown words of each document."""
-    counts: list[int] = (
-        ((batch.tokens == model.vocabulary.unknown) & batch.mask[..., None]).sum((1, 2)).tolist()
-    )
-    return counts

@@ -17,7 +17,8 @@ from ssdvae.data.batches import Batch, collate, within_bounds
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.data.vocabulary import UNNAMED, Inventory
-from ssdvae.inference.inputs import count_unknown, groups, to_batch
+from ssdvae.inference.inputs import groups, to_batch
+from ssdvae.inference.lookup import Substitutes, all_unknown, lookup
 from ssdvae.inference.output import Ranked, Row, ranked_everywhere, slot_columns
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import Advance, no_advance
@@ -109,20 +110,26 @@ def frame_posteriors(
 
 @dataclass(frozen=True, slots=True)
 class InferredEvent:
-    """An event with the probabilities of its frames (``FrameModel.posterior``)."""
+    """An event with the probabilities of its frames (``FrameModel.posterior``).
+
+    Its frame is None if the model has not seen its head, and reads no other in its place: the probabilities
+    then come from the rest of the document alone.
+    """
 
     event: Event
     observed: str | None  # the frame that the model was given
     frames: Ranked  # the most likely first, at least one
     attention: tuple[float, ...] | None = None  # on each word of the document, event by event
+    head_known: bool = True
+    has_evidence: bool = True  # of the head that is read
 
     @property
-    def frame(self) -> str:
-        return self.frames[0].name
+    def frame(self) -> str | None:
+        return self.frames[0].name if self.has_evidence or self.observed is not None else None
 
     @property
-    def probability(self) -> float:
-        return self.frames[0].probability
+    def probability(self) -> float | None:
+        return None if self.frame is None else self.frames[0].probability
 
     @property
     def gold(self) -> str | None:
@@ -130,9 +137,11 @@ class InferredEvent:
 
     def to_record(self, slots: Slots) -> dict[str, Any]:
         record = gold_record(self.event, slots)
-        record |= {"observed": self.observed, **self.frames[0].to_record("frame")}
+        unknown = self.frame is None
+        best = {"frame": None, "probability": None} if unknown else self.frames[0].to_record("frame")
+        record |= {"head_known": self.head_known, "observed": self.observed, **best}
         if len(self.frames) > 1:
-            record["alternatives"] = [frame.to_record("frame") for frame in self.frames[1:]]
+            record["alternatives"] = [f.to_record("frame") for f in self.frames[not unknown :]]
         if self.attention is not None:
             record["attention"] = [round(share, 4) for share in self.attention]
         return record
@@ -144,7 +153,7 @@ class InferredDocument:
 
     id: str
     events: tuple[InferredEvent, ...]
-    unknown_words: int
+    unknown_words: Substitutes
     slots: Slots = SLOTS  # of the model
 
     def to_record(self) -> dict[str, Any]:
@@ -166,6 +175,7 @@ class InferredDocument:
                 "observed": event.observed,
                 "frame": event.frame,
                 "probability": event.probability,
+                "head_known": event.head_known,
             }
 
 
@@ -198,9 +208,9 @@ def infer_documents(
             warned = True
         if full:
             numbers = to_batch(model, full, lowercase, observe_frames)
-            rows = iter(_documents(model, full, numbers, top, attention))
+            rows = iter(_documents(model, full, numbers, top, attention, lowercase))
         for document in group:
-            yield next(rows) if document.events else InferredDocument(document.id, (), 0, model.slots)
+            yield next(rows) if document.events else InferredDocument(document.id, (), {}, model.slots)
 
 
 def _documents(
@@ -209,27 +219,31 @@ def _documents(
     batch: Batch,
     top: int,
     attention: bool,
+    lowercase: bool | None,
 ) -> Iterator[InferredDocument]:
     posterior = infer_frames(model, batch)
     frames = ranked_everywhere(posterior.log_q, model.frames, top)
-    observed, unknown = batch.observed.tolist(), count_unknown(model, batch)
+    observed, known = batch.observed.tolist(), lookup(model)
     for row, document in enumerate(documents):
         weights: list[list[float]] | None = None
         if attention and posterior.attention is not None and len(document.events) <= ATTENTION_EVENTS:
             weights = posterior.attention.of(row, len(document.events)).tolist()
         words = batch.tokens.shape[2] * len(document.events)
+        read = [known.read(event, lowercase) for event in document.events]
         yield InferredDocument(
             document.id,
             tuple(
                 InferredEvent(
                     event=event,
-                    observed=None if known < 0 else model.frames.name(known),
+                    observed=None if frame < 0 else model.frames.name(frame),
                     frames=frames[row][m],
                     attention=None if weights is None else tuple(weights[m][:words]),
+                    head_known=read[m].head_known,
+                    has_evidence=read[m].has_evidence,
                 )
-                for m, (event, known) in enumerate(zip(document.events, observed[row], strict=False))
+                for m, (event, frame) in enumerate(zip(document.events, observed[row], strict=False))
             ),
-            unknown[row],
+            all_unknown(read),
             model.slots,
         )
 

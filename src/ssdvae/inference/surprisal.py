@@ -25,7 +25,8 @@ from ssdvae.data.documents import Documents
 from ssdvae.data.events import END, SLOTS, Document, Event, Slots
 from ssdvae.data.options import Split
 from ssdvae.inference.forecast import Forecast, Rollout, next_events
-from ssdvae.inference.inputs import answer_each, count_unknown, to_batch
+from ssdvae.inference.inputs import answer_each, to_batch
+from ssdvae.inference.lookup import Substitutes, all_unknown, lookup
 from ssdvae.inference.options import AnomalyOptions
 from ssdvae.inference.output import Ranked, Row, ranked_everywhere, slot_columns
 from ssdvae.inference.posterior import gold_record
@@ -56,10 +57,12 @@ class ScoredEvent:
     slots: tuple[float, ...]  # nats by slot
     percentile: float | None  # of the nats, against the validation split
     slot_percentiles: tuple[float, ...] | None
-    frames: Ranked  # empty in a model without frames
+    frames: Ranked  # empty in a model without frames, and if it has not seen the head
+    head_known: bool = True
 
     def to_record(self, names: Slots) -> dict[str, Any]:
         record = {**gold_record(self.event, names), "nats": round(self.nats, 6)}
+        record["head_known"] = self.head_known
         if self.percentile is not None:
             record["percentile"] = round(self.percentile, 2)
         record["slot_nats"] = dict(zip(names, (round(x, 6) for x in self.slots), strict=True))
@@ -78,8 +81,8 @@ class ScoredDocument:
     id: str
     events: tuple[ScoredEvent, ...]
     percentile: float | None  # of the mean over its events
-    kind: Kind
-    unknown_words: int
+    kind: Kind  # an estimate if the model has not seen some head
+    unknown_words: Substitutes
     slots: Slots = SLOTS  # of the model
 
     @property
@@ -170,7 +173,7 @@ def score_documents(
     scoring = as_language_model(model)
 
     def empty(document: Document) -> ScoredDocument:
-        return ScoredDocument(document.id, (), None, kind_of(scoring), 0, model.slots)
+        return ScoredDocument(document.id, (), None, kind_of(scoring), {}, model.slots)
 
     return answer_each(documents, batch, lambda some: _scored(scoring, some, frames, open, quantiles), empty)
 
@@ -190,9 +193,9 @@ def _scored(
             frames = ranked_everywhere(framed.posterior(batch).log_q, model.frames, top)
     slot_nats, event_nats = found.slots.cpu().numpy(), found.events.cpu().numpy()
     ends = None if open or found.ends is None else found.ends.cpu().numpy()
-    unknown = count_unknown(model, batch)
+    known = lookup(model)
     for row, document in enumerate(documents):
-        count = len(document.events)
+        count, read = len(document.events), [known.read(event) for event in document.events]
         slots, events = slot_nats[row, :count], event_nats[row, :count]
         if ends is not None:
             events = np.append(events, ends[row])
@@ -209,7 +212,8 @@ def _scored(
                 slots=tuple(slots[m].tolist()),
                 percentile=None if shares is None else shares[m],
                 slot_percentiles=None if slot_shares is None else tuple(slot_shares[m]),
-                frames=() if frames is None else frames[row][m],
+                frames=frames[row][m] if frames is not None and read[m].has_evidence else (),
+                head_known=read[m].head_known,
             )
             for m, event in enumerate(document.events)
         ]
@@ -221,8 +225,8 @@ def _scored(
             document.id,
             tuple(scored),
             whole,
-            found.kind,
-            unknown[row],
+            found.kind if all(event.head_known for event in read) else "estimate",
+            all_unknown(read),
             model.slots,
         )
 

@@ -113,6 +113,7 @@ class Model(nn.Module, SavedModel):
         self.context_window = ContextWindow()
         self.columns: Columns | None = None  # of the table or log that it was trained on
         self.quantiles = None
+        self.vectors = None
         self.word_reader = WordReader(len(vocabulary), config.word_width, len(slots), config.role_width)
 
     @abstractmethod

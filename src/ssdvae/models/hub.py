@@ -33,6 +33,7 @@ from ssdvae.io.weights import (
 from ssdvae.models.card import NO_EXTRAS, CardExtras, model_card
 from ssdvae.models.options import ModelOptions
 from ssdvae.models.quantiles import TYPICAL, SurprisalQuantiles
+from ssdvae.models.word_vectors import WORD_VECTORS, WordVectors
 from ssdvae.options import unversioned, versioned
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
     columns: Columns | None
     context_window: ContextWindow
     quantiles: SurprisalQuantiles | None
+    vectors: WordVectors | None
 
     def generate_model_card(
         self, *args: Any, scores: dict[str, Any] | None = None, extras: CardExtras = NO_EXTRAS, **kwargs: Any
@@ -136,6 +138,8 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         save_weights(save_directory / "model.safetensors", weights, digests)
         if self.quantiles is not None:
             self.quantiles.write(save_directory)
+        if self.vectors is not None:
+            self.vectors.write(save_directory)
 
     @classmethod
     def _from_pretrained(
@@ -159,7 +163,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
                     force_download=force_download,
                     local_files_only=local_files_only,
                     token=token,
-                    allow_patterns=[*FILES, TYPICAL],
+                    allow_patterns=[*FILES, TYPICAL, WORD_VECTORS],
                 )
             )
         return cls.read(folder)
@@ -236,6 +240,6 @@ def read_model(folder: Path) -> Model:
     tensors, _ = load_weights(weights, EXPECTED)
     model = create()
     model.context_window, model.columns = reading, columns
-    model.quantiles = SurprisalQuantiles.read(folder)
+    model.quantiles, model.vectors = SurprisalQuantiles.read(folder), WordVectors.read(folder)
     assign_weights(model, tensors, weights, EXPECTED)
     return model.eval()

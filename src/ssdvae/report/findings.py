@@ -111,7 +111,7 @@ class EventBlock:
     words: Sequence[str]
     shares: Sequence[float] | None  # the attention that the frame pays to each of these words
     frame: str
-    probability: float
+    probability: float  # 0 if its frame is unknown
     known: str | None
     state: Literal["right", "wrong"] | None  # None if its frame is not known
     doubt: Name | None  # the second frame, if it is not improbable
@@ -149,15 +149,16 @@ def _event_block(inferred: InferredEvent, words: Sequence[str], own: slice, comp
     state: Literal["right", "wrong"] | None = None
     if known is not None:
         state = "right" if known == inferred.frame else "wrong"
-    spoken = ", ".join(filter(None, (inferred.frame, percent(inferred.probability), state)))
+    name, p = inferred.frame or "unknown", inferred.probability
+    spoken = ", ".join(filter(None, (name, None if p is None else percent(p), state)))
     if attention is not None:
         most = sorted(zip(attention, words, strict=True), key=lambda pair: -pair[0])[:3]
         spoken += "; looked at " + ", ".join(f"{word_text(word)} {percent(share)}" for share, word in most)
     return EventBlock(
         words=words[own],
         shares=attention[own] if attention else None,
-        frame=inferred.frame,
-        probability=inferred.probability,
+        frame=name,
+        probability=p or 0.0,
         known=known,
         state=state,
         doubt=Name(other.name, other.probability) if other and other.probability >= DOUBT else None,

@@ -153,7 +153,7 @@ def of_inferred(document: InferredDocument) -> Drawing:
 def of_script(script: Script) -> Drawing:
     """Draw the events of a script with their inferred frames; without bars if the model has no frames."""
     rows = [
-        (str(e.event), []) if e.inferred is None else _framed(e.event, e.inferred, e.probability or 0.0)
+        (str(e.event), []) if e.inferred is None else _framed(e.event, e.inferred, e.probability)
         for e in script.events
     ]
     return Bars("A script and its frames", _require_events(rows), "of 1")
@@ -182,7 +182,11 @@ def of_similar(found: Sequence[SimilarEvent]) -> Drawing:
     return Bars("The nearest events", rows, "")
 
 
-def _framed(event: Event, frame: str, probability: float) -> tuple[str, list[tuple[str, float]]]:
+def _framed(
+    event: Event, frame: str | None, probability: float | None
+) -> tuple[str, list[tuple[str, float]]]:
+    if frame is None or probability is None:
+        return f"{event}:  unknown", []
     parts = [("this frame", probability), ("other frames", 1 - probability)]
     return f"{event}:  {frame}  {percent(probability)}", parts
 

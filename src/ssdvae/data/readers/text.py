@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -125,9 +125,12 @@ class _Encoded:
 
 
 def read_typed(
-    file: HasLines | io.TextIOBase, name: str = "standard input", slots: Slots = SLOTS
+    file: HasLines | io.TextIOBase,
+    name: str = "standard input",
+    slots: Slots = SLOTS,
+    parse: Callable[[str, Slots], Sequence[Event]] = lambda text, slots: [event_from_text(text, slots)],
 ) -> Iterator[Document]:
-    """Yield the typed documents of a stream, numbered from 1."""
+    """Yield the typed documents of a stream, numbered from 1; ``parse`` gives the events of a line."""
     lines = numbered_lines(_Encoded(file) if isinstance(file, io.TextIOBase) else file, name)
     document = SizeCounter(name, "a document", LINE)
     events: list[Event] = []
@@ -138,7 +141,7 @@ def read_typed(
             if not events:
                 document.begin(place)
             with locate_errors(name, place):
-                events.append(event_from_text(document.add(line), slots))
+                events += parse(document.add(line), slots)
         elif events:
             yield Document(str(number), tuple(events))
             events, number = [], number + 1

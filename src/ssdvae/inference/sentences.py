@@ -1,0 +1,62 @@
+"""Sentences in the place of typed events: their events are extracted, where spaCy and its model are there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ssdvae.data.events import SLOTS, Event, Slots, event_from_text, slot_format
+from ssdvae.data.options import ExtractOptions
+from ssdvae.extraction.readers.text import has_parser
+from ssdvae.io.errors import Malformed
+
+SENTENCE_END = re.compile(r"\w[.!?…][\"'”’)]*$")
+
+
+def is_sentence(text: str, slots: Slots) -> bool:
+    """Tell whether a text is a sentence: it ends like one, or has more words than an event."""
+    words = text.split()
+    ended = len(words) > 1 and SENTENCE_END.search(words[-1]) is not None
+    return slots == SLOTS and (ended or len(words) > len(slots))
+
+
+def read_text(text: str, slots: Slots) -> list[Event]:
+    """Return the event of a typed text, or the events of a sentence."""
+    if not is_sentence(text, slots):
+        return [event_from_text(text, slots)]
+    options = ExtractOptions()
+    if not has_parser(options.spacy_model):
+        return [_typed(text, slots)]
+    from ssdvae.extraction.extract import extract_text  # slow to import
+
+    found = extract_text(text, options).events
+    return [event.changed(origin=None) for event in found] or [_typed(text, slots)]
+
+
+def _typed(text: str, slots: Slots) -> Event:
+    """Return the event of a text in which no parser finds one; say what else could be given."""
+    try:
+        return event_from_text(text, slots)
+    except Malformed as error:
+        hint = "or a sentence with a verb, if spaCy and en_core_web_sm are installed"
+        raise Malformed(error.found, f"{error.expected}, {hint}") from error
+
+
+def with_sentences(document: Any, slots: Slots) -> Any:
+    """Return a document as users write it, with the events of each sentence in its place."""
+    if isinstance(document, Mapping) and isinstance(document.get("events"), list | tuple):
+        return {**document, "events": with_sentences(document["events"], slots)}
+    if isinstance(document, list | tuple):
+        return [
+            event
+            for given in document
+            for event in (read_text(given, slots) if isinstance(given, str) else [given])
+        ]
+    return document
+
+
+def explain(error: Malformed, slots: Slots) -> str:
+    """Return the message of an input error with the format of events."""
+    text = str(error)
+    return text if " ".join(slots) in text else f"{text}\nan event is typed as: {slot_format(slots)}"
