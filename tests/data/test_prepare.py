@@ -285,18 +285,34 @@ def test_counts_by_slot_are_those_of_the_training_split_and_survive_saving(
     assert tuple(vocabulary.slot_counts.sum(0)) == corpus.vocabulary.counts
     events = [event.padded(4) for d in documents.decode(vocabulary, corpus.frames) for event in d.events]
     for slot, word in ((0, words[2]), (1, words[3]), (3, MISSING), (0, MISSING)):
-        assert vocabulary.count_in(slot, word) == sum(event[slot] == word for event in events)
-    assert vocabulary.count_in(0, "absent") == 0
-    assert corpus.vocabulary.count_in(0, words[2]) is None
+        count = vocabulary.slot_counts[slot, vocabulary.id(word)]
+        assert count == sum(event[slot] == word for event in events)
+    assert corpus.vocabulary.slot_counts is None
     vocabulary.save(tmp_path / "v.json")
     loaded = Vocabulary.load(tmp_path / "v.json")
     assert loaded == vocabulary
     assert np.array_equal(loaded.slot_counts, vocabulary.slot_counts)  # type: ignore[arg-type]
+    assert loaded.repeats == vocabulary.repeats
     record = json.loads((tmp_path / "v.json").read_text())
     for damage in ([[1]], [[1, 2], [1]], [[-1] * len(words)], "x"):
         (tmp_path / "v.json").write_text(json.dumps({**record, "slot_counts": damage}))
         with pytest.raises(DataError, match=r"v\.json"):
             Vocabulary.load(tmp_path / "v.json")
+
+
+def test_repeated_arguments_are_counted_and_rare_below_a_share(tmp_path: Path) -> None:
+    plain, repeated = Event("met", "she", "him", "at"), Event("met", "she", "she")
+    empty, head = Event("left", None, None, "in"), Event("ann", "ann", "him")
+    for events, count in (([plain, repeated, empty, head], 1), ([repeated] + 99 * [plain], 1)):
+        folder = tmp_path / str(len(events))
+        folder.mkdir()
+        documents = [Document(str(n), (event,)) for n, event in enumerate(events)]
+        paths = write_splits(folder, train=documents, valid=documents, test=documents)
+        corpus = prepare(paths, folder / "corpus", PrepareOptions(min_events=1))
+        vocabulary = corpus.split("train").count_slots(corpus.vocabulary)
+        assert vocabulary.repeats == count
+        assert vocabulary.repeats_are_rare == (len(events) == 100)
+        assert not corpus.vocabulary.repeats_are_rare  # not counted
 
 
 def test_every_event_can_be_a_document_by_itself(sources: dict[Split, Path], tmp_path: Path) -> None:

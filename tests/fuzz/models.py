@@ -63,9 +63,10 @@ def _packs(folder: Path) -> list[Kind]:
         values = json.loads(quantiles.read_bytes().decode("utf-8-sig"))
         if found is None:  # of other weights
             return bool(values.get("weights", "") != json.loads(kept)["weights"])
-        rows = [found.event, found.document, *found.slots]
+        names = ("event", "document", "first_event")
+        rows = [*(getattr(found, name) for name in names), *found.slots, *(found.first_slots or [])]
         orderly = all(row == sorted(row) and all(map(math.isfinite, row)) for row in rows)
-        return orderly and rows == [values["event"], values["document"], *values["slots"]]
+        return orderly and rows == [*map(values.get, names), *values["slots"], *values["first_slots"]]
 
     kept = quantiles.read_bytes()
     return [

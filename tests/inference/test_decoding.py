@@ -9,6 +9,7 @@ import pytest
 import torch
 from scipy.stats import chi2
 
+from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.inference.generation import draw, forbidden, nucleus, sampling, searching
 from ssdvae.inference.options import GenerateOptions
 from tests.toys import WORDS, toy_model
@@ -97,5 +98,9 @@ def test_what_is_forbidden() -> None:
     assert banned([[5], [5]]) == [{unknown}] * 2
     assert banned([[5, 6], [5, missing]]) == [{unknown}] * 2
     assert banned([[5, 6], [5, missing]], distinct_roles=True) == [{unknown, 6}, {unknown}]
+    rare = Vocabulary(vocabulary.names, vocabulary.counts, np.ones((4, WORDS), np.int64), repeats=0)
+    tokens = torch.tensor([[5, 6], [5, missing]])
+    mask = forbidden(events, tokens, rare, GenerateOptions())
+    assert [set(row.nonzero()[:, 0].tolist()) for row in mask] == [{unknown, 6}, {unknown}]
     assert banned([[5, 6, 7], [5, 6, 7]]) == [{unknown}] * 2
     assert banned([[5, 6, 7], [5, 6, 7]], repeat=False) == [{unknown, 8, 9}, {unknown, 8}]

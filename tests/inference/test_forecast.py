@@ -6,11 +6,13 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import Document
+from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.inference.forecast import NextEvent, Rollout, head_log_probs, next_events, search
 from ssdvae.inference.inputs import to_batch
 from ssdvae.inference.surprisal import surprisals
@@ -85,6 +87,29 @@ def test_masses_of_an_exact_model_are_those_of_all_events(exact: LanguageModel, 
         shares = mass * fits * possible / told.log_fixed.exp()
         torch.testing.assert_close(told.log_share[0, :5].exp(), shares.topk(5).values)
         assert told.heads.exp().sum().item() == pytest.approx(1)
+
+
+def test_arguments_that_the_corpus_hardly_repeats_are_not_repeated_and_the_rest_is_as_likely(
+    exact: LanguageModel,
+) -> None:
+    before = read(exact, 1)
+    free, told = torch.full((1, 4), -1), torch.tensor([[-1, 4, 4, -1]])
+    every = search(exact, Rollout.after(exact, before), free, beam=WORDS**4)
+    words = exact.vocabulary
+    exact.vocabulary = Vocabulary(words.names, words.counts, np.ones((4, WORDS), np.int64), repeats=0)
+    found = search(exact, Rollout.after(exact, before), free, beam=WORDS**4)
+    some = torch.isfinite(every.log_p[0])
+    _, *arguments = every.tokens[0, some].unbind(1)
+    distinct = torch.ones(len(arguments[0]), dtype=torch.bool)
+    for one, other in itertools.combinations(arguments, 2):
+        distinct &= (one != other) | (one == words.missing)
+    assert not distinct.all()
+    kept = torch.isfinite(found.log_p[0])
+    torch.testing.assert_close(found.log_p[0, kept], every.log_p[0, some][distinct])
+    assert torch.equal(found.tokens[0, kept], every.tokens[0, some][distinct])
+    # Words that are given may repeat each other.
+    given = search(exact, Rollout.after(exact, before), told, beam=WORDS**2)
+    assert torch.isfinite(given.log_p[0, 0])
 
 
 def test_the_next_frame_of_the_exact_model_is_what_it_foresees_and_may_be_given() -> None:

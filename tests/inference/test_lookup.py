@@ -1,4 +1,4 @@
-"""A word that a model does not know is read as a known one, if there is one for it, and the answers say so."""
+"""A word that a model does not know is read as a known one, if there is one for it, and answers say so."""
 
 from __future__ import annotations
 

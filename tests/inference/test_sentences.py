@@ -10,7 +10,7 @@ from ssdvae.data.events import SLOTS, Document, Event
 from ssdvae.data.options import ExtractOptions
 from ssdvae.extraction import extract
 from ssdvae.inference import sentences
-from ssdvae.inference.sentences import explain, is_sentence, read_text, with_sentences
+from ssdvae.inference.sentences import is_sentence, read_text, with_format, with_sentences
 from ssdvae.io.errors import Malformed
 
 SENTENCE = "Police arrested a suspect in Boston."
@@ -70,7 +70,7 @@ def test_without_a_parser_a_long_text_is_an_error_with_the_format(monkeypatch: p
 
 
 def test_every_error_shows_the_format_once() -> None:
-    assert "verb subj obj mod" in explain(Malformed("3 under 'verb'", "a word in quotes, or null"), SLOTS)
+    assert "verb subj obj mod" in with_format(Malformed("3 under 'verb'", "a word in quotes, or null"), SLOTS)
     with pytest.raises(Malformed) as error:
         read_text("-", SLOTS)
-    assert explain(error.value, SLOTS).count("verb subj obj mod") == 1
+    assert with_format(error.value, SLOTS).count("verb subj obj mod") == 1

@@ -17,7 +17,8 @@ def test_they_are_read_as_written_and_only_with_their_weights(tmp_path: Path) ->
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(b"weights")
     values = np.random.default_rng(0).random((50, 3))
-    quantiles = SurprisalQuantiles.of("valid", "exact", values, values.sum(1), values.sum(1)[:20])
+    first, events = values[:20], values.sum(1)
+    quantiles = SurprisalQuantiles.of("valid", "exact", first, events[:20], values, events, events[:20])
     quantiles.write(tmp_path)
     found = SurprisalQuantiles.read(tmp_path)
     assert found is not None

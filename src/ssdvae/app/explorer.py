@@ -41,7 +41,7 @@ from ssdvae.inference.options import (
     SurprisalOptions,
 )
 from ssdvae.inference.posterior import InferredDocument, infer_documents
-from ssdvae.inference.sentences import explain
+from ssdvae.inference.sentences import with_format
 from ssdvae.inference.surprisal import ScoredDocument, score_documents
 from ssdvae.io.errors import Malformed, UserError
 from ssdvae.io.progress import checkpoint
@@ -271,7 +271,7 @@ class Explorer:
             try:
                 found.append(to_document(with_holes(document) if holes else document, str(number), slots))
             except Malformed as error:
-                raise UserError(f"document {number}: {explain(error, slots)}") from error
+                raise UserError(f"document {number}: {with_format(error, slots)}") from error
         self._check_size(sum(len(document.events) for document in found))
         return found
 
@@ -281,7 +281,7 @@ class Explorer:
             some = [event for event in given if not isinstance(event, str) or event.strip()]
             found = tuple([to_event(event, slots) for event in some])
         except Malformed as error:
-            raise UserError(explain(error, slots)) from error
+            raise UserError(with_format(error, slots)) from error
         self._check_size(len(found))
         return found
 

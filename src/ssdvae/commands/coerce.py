@@ -16,8 +16,8 @@ from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.readers.text import read_typed
 from ssdvae.data.stream import document_files, parse_documents
 from ssdvae.inference.infill import with_holes
-from ssdvae.inference.sentences import explain, read_text, with_sentences
 from ssdvae.inference.inputs import OovStats, warn_if_oov
+from ssdvae.inference.sentences import read_text, with_format, with_sentences
 from ssdvae.inference.surprisal import save_quantiles
 from ssdvae.io.errors import Malformed, UserError, shorten
 from ssdvae.io.files import check_exists, stop_at_first_error
@@ -135,7 +135,7 @@ def as_events(given: AnyEvent | Sequence[AnyEvent], model: Model, *, warn: bool 
     try:
         events = [to_event(event, model.slots) for event in with_sentences(some, model.slots)]
     except Malformed as error:
-        raise UserError(f"an event: {explain(error, model.slots)}") from error
+        raise UserError(f"an event: {with_format(error, model.slots)}") from error
     if warn:
         OovStats.of(model, [Document("", tuple(events))]).warn()
     return events
@@ -183,7 +183,7 @@ def _converted(given: Iterable[Any], slots: Slots, holes: bool) -> Iterator[Docu
             some = with_sentences(with_holes(document) if holes else document, slots)
             yield to_document(some, str(number), slots)
         except Malformed as error:
-            raise UserError(f"document {number}: {explain(error, slots)}") from error
+            raise UserError(f"document {number}: {with_format(error, slots)}") from error
 
 
 def _log_skipped(documents: Iterable[Document], skipped: Skipped | None) -> Iterator[Document]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import Command
-from ssdvae.commands.console import TableText, say, show
+from ssdvae.commands.console import TableText, show
 from ssdvae.commands.questions import check_events
 from ssdvae.data.events import END
 from ssdvae.inference.options import GenerateOptions

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Annotated, Any, Self, TypeVar, cast
 
 import numpy as np
@@ -81,11 +82,14 @@ class Documents:
         return int(self.lengths.max(initial=0))
 
     def count_slots(self, vocabulary: Vocabulary) -> Vocabulary:
-        """Return the vocabulary with the number of times that each word stands in each slot here."""
-        places, size = self.in_order(), len(vocabulary)
-        slots = range(self.tokens.shape[1])
-        counts = np.stack([np.bincount(self.tokens[places, slot], minlength=size) for slot in slots])
-        return Vocabulary(vocabulary.names, vocabulary.counts, counts)
+        """Return the vocabulary with the counts of these documents: words by slot, repeated arguments."""
+        places = self.in_order()
+        slots = [self.tokens[places, slot] for slot in range(self.tokens.shape[1])]
+        counts = np.stack([np.bincount(words, minlength=len(vocabulary)) for words in slots])
+        repeated = np.zeros(len(places), dtype=np.bool_)
+        for one, other in combinations(slots[1:], 2):
+            repeated |= (one == other) & (one != vocabulary.missing) & (one != vocabulary.unknown)
+        return Vocabulary(vocabulary.names, vocabulary.counts, counts, int(repeated.sum()))
 
     def take(self, rows: NDArray[np.int64]) -> Self:
         """Return some of the documents, in this order."""

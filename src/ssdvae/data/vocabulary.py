@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 from ssdvae.data.events import MISSING
 from ssdvae.io.errors import DataError, Malformed, UserError, shorten
 from ssdvae.io.files import atomic_write
-from ssdvae.io.records import Int64, Record, read_json
+from ssdvae.io.records import Count, Int64, Record, read_json
 
 UNKNOWN = "<unk>"
+
+RARE = 0.02
+"""The share of events below which repeated arguments are taken for mistakes of a model, not suggested."""
 
 UNNAMED = "~"
 """The first character of the name of a frame that has none yet."""
@@ -29,6 +32,7 @@ class _InventoryRecord(Record, extra="ignore"):
     names: list[str]
     counts: list[Int64]
     slot_counts: list[list[Int64]] | None = None
+    repeats: Count = 0
 
 
 class Inventory:
@@ -127,38 +131,43 @@ class Inventory:
 class Vocabulary(Inventory):
     """The words that can be predicted. Separators and padding are not words, and are not in it.
 
-    ``slot_counts`` (S V) tell how often each word stands in each slot of the training split. None: not known.
+    ``slot_counts`` (S V) tell how often each word stands in each slot of the training split, and ``repeats``
+    how many of its events have the same word in two arguments. None: not counted.
     """
 
     fixed = (MISSING, UNKNOWN)
 
     def __init__(
-        self, names: Sequence[str], counts: Sequence[int], slot_counts: NDArray[np.int64] | None = None
+        self,
+        names: Sequence[str],
+        counts: Sequence[int],
+        slot_counts: NDArray[np.int64] | None = None,
+        repeats: int = 0,
     ) -> None:
         super().__init__(names, counts)
         if slot_counts is not None and (slot_counts.ndim != 2 or slot_counts.shape[1] != len(names)):
             raise ValueError("each slot has one count for each word")
-        self.slot_counts = slot_counts
+        self.slot_counts, self.repeats = slot_counts, repeats
 
     def to_record(self) -> dict[str, Any]:
-        slots = {} if self.slot_counts is None else {"slot_counts": self.slot_counts.tolist()}
-        return {**super().to_record(), **slots}
+        if self.slot_counts is None:
+            return super().to_record()
+        return {**super().to_record(), "slot_counts": self.slot_counts.tolist(), "repeats": self.repeats}
 
     @classmethod
     def _of_record(cls, record: _InventoryRecord) -> Self:
         slots = None if record.slot_counts is None else np.array(record.slot_counts, np.int64)
-        return cls(record.names, record.counts, slots)
+        return cls(record.names, record.counts, slots, record.repeats)
 
     def _check(self) -> None:
         super()._check()
         if self.slot_counts is not None and (self.slot_counts < 0).any():
             raise Malformed("a count below 0 of a word in a slot", "0 or more")
 
-    def count_in(self, slot: int, word: str) -> int | None:
-        """Return how often a word stands in a slot of the training split; None if it is not known."""
-        if self.slot_counts is None:
-            return None
-        return int(self.slot_counts[slot, self._ids[word]]) if word in self else 0
+    @cached_property
+    def repeats_are_rare(self) -> bool:
+        """True if hardly any training event has the same word in two arguments."""
+        return self.slot_counts is not None and self.repeats < RARE * self.slot_counts[0].sum()
 
     @property
     def unknown(self) -> int:

@@ -24,11 +24,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from ssdvae.data.batches import Batch
-from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record, to_document, to_event
+from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record, to_document
 from ssdvae.inference.inputs import answer_each, to_batch
 from ssdvae.inference.lookup import Substitutes, heads_known, unknown_words
 from ssdvae.inference.output import Row, slot_columns
-from ssdvae.inference.sentences import explain, with_sentences
+from ssdvae.inference.sentences import with_format, with_sentences
 from ssdvae.io.errors import Malformed, UserError
 from ssdvae.models.base import LanguageModel, Model
 
@@ -178,7 +178,7 @@ def _document(value: object, number: int, slots: Slots) -> Document:
         value = with_sentences([value] if _is_event(value) else value, slots)
         return to_document(value, str(number), slots)
     except Malformed as error:
-        raise UserError(f"input {number}: {explain(error, slots)}") from error
+        raise UserError(f"input {number}: {with_format(error, slots)}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,9 @@ def documents_at_once(model: LanguageModel, beam: int) -> int:
 def search(model: LanguageModel, rollout: Rollout, fixed: Int[Tensor, "B slots"], beam: int) -> SearchResult:
     """Return the most likely next events; ``fixed`` has the known words, −1 where one is searched for.
 
-    The unknown word is never proposed, and an event always has a head.
+    The unknown word is never proposed, and an event always has a head. Where hardly any training event has
+    the same word in two arguments, none is proposed: models of topics find such events too likely. What
+    remains keeps its probability.
     """
     size, V = len(fixed), len(model.vocabulary)
     state, latents = rollout.state, rollout.latents
@@ -91,6 +93,9 @@ def search(model: LanguageModel, rollout: Rollout, fixed: Int[Tensor, "B slots"]
             heads = mass[:, 0]
         known = fixed[:, slot, None, None]
         free = (every != model.vocabulary.unknown) & ((every != model.vocabulary.missing) | (slot > 0))
+        if slot > 1 and model.vocabulary.repeats_are_rare:
+            repeated = torch.zeros_like(mass, dtype=torch.bool).scatter(2, words[:, :, 1:], True)
+            free = free & (~repeated | (every == model.vocabulary.missing))
         mass = mass.masked_fill(~torch.where(known >= 0, every == known, free), -torch.inf)
         if slot == last_fixed:
             log_fixed = mass.flatten(1).logsumexp(1)

@@ -86,14 +86,14 @@ def forbidden(
     """Return the words that cannot come next, after K events and the first words of another.
 
     The unknown word is never proposed, and an event always has a head. ``repeat`` and ``distinct_roles`` may
-    forbid more.
+    forbid more; arguments that hardly any training event repeats are not repeated.
     """
     (R, slot), last = words.shape, events.shape[-1] - 1
     banned = torch.zeros(R, len(vocabulary), dtype=torch.bool, device=words.device)
     banned[:, vocabulary.unknown] = True
     if slot == 0:
         banned[:, vocabulary.missing] = True
-    if slot > 1 and options.distinct_roles:
+    if slot > 1 and (options.distinct_roles or vocabulary.repeats_are_rare):
         # Two empty slots are not the same thing in two roles.
         rows, place = (words[:, 1:] != vocabulary.missing).nonzero(as_tuple=True)
         banned[rows, words[rows, 1 + place]] = True

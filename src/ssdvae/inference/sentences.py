@@ -56,7 +56,7 @@ def with_sentences(document: Any, slots: Slots) -> Any:
     return document
 
 
-def explain(error: Malformed, slots: Slots) -> str:
+def with_format(error: Malformed, slots: Slots) -> str:
     """Return the message of an input error with the format of events."""
     text = str(error)
     return text if " ".join(slots) in text else f"{text}\nan event is typed as: {slot_format(slots)}"

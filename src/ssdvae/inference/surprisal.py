@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ssdvae.data.batches import Batch, Noise, collate, within_bounds
@@ -201,9 +202,7 @@ def _scored(
             events = np.append(events, ends[row])
         shares = slot_shares = whole = None
         if quantiles is not None:
-            shares = percentile(events, quantiles.event).tolist()
-            columns = [percentile(slots[:, s], by_slot) for s, by_slot in enumerate(quantiles.slots)]
-            slot_shares = np.stack(columns, axis=1).tolist()
+            shares, slot_shares = _percentiles(quantiles, events, slots)
             whole = float(percentile(events.mean(keepdims=True), quantiles.document)[0])
         scored = [
             ScoredEvent(
@@ -231,6 +230,19 @@ def _scored(
         )
 
 
+def _percentiles(
+    quantiles: SurprisalQuantiles, events: NDArray[np.float64], slots: NDArray[np.float64]
+) -> tuple[list[float], list[list[float]]]:
+    """Return the percentiles of the events of a document and their slots, first events among first ones."""
+    shares, slot_shares = [], []
+    for place, some in enumerate((slice(0, 1), slice(1, None))):
+        by_event, by_slot = quantiles.at(place)
+        shares.append(percentile(events[some], by_event))
+        columns = [percentile(slots[some, s], values) for s, values in enumerate(by_slot)]
+        slot_shares.append(np.stack(columns, axis=1))
+    return np.concatenate(shares).tolist(), np.concatenate(slot_shares).tolist()
+
+
 def split_quantiles(
     model: LanguageModel,
     documents: Documents,
@@ -240,22 +252,23 @@ def split_quantiles(
 ) -> SurprisalQuantiles:
     """Return the quantiles of surprisal over the first documents of a split."""
     some = documents.take(np.arange(min(QUANTILE_DOCUMENTS, len(documents))))
-    slots, events, means = [], [], []
+    first, later, means = ([], []), ([], []), []  # nats by slot, and by event
     for rows in within_bounds(some.lengths, batch):
         part = collate(some, rows).to(model.device)
         found, mask = surprisals(model, part), part.mask.cpu().numpy()
         by_event = found.events.cpu().numpy()
-        slots.append(found.slots.cpu().numpy()[mask])
-        events.append(by_event[mask])
+        for (slots, events), some in ((first, slice(0, 1)), (later, slice(1, None))):
+            slots.append(found.slots.cpu().numpy()[:, some][mask[:, some]])
+            events.append(by_event[:, some][mask[:, some]])
         total, count = by_event.sum(1), mask.sum(1)
         if found.ends is not None and part.ends is not None:
             over = part.ends.any(1).cpu().numpy()
             ends = found.ends.cpu().numpy() * over
-            events.append(ends[over])
+            later[1].append(ends[over])
             total, count = total + ends, count + over
         means.append(total / count)
         advance(len(part))
-    together = (np.concatenate(parts) for parts in (slots, events, means))
+    together = (np.concatenate(parts) for parts in (*first, *later, means))
     return SurprisalQuantiles.of(split, kind_of(model), *together)
 
 
@@ -315,9 +328,15 @@ class Anomaly:
 def find_anomalies(
     model: Model, documents: Iterable[ScoredDocument], options: AnomalyOptions
 ) -> list[Anomaly]:
-    """Return the events with the highest surprisal; no more than ``top`` documents are held."""
+    """Return the events with the highest surprisal; no more than ``top`` documents are held.
+
+    Where quantiles are known, it is that beyond the median of first events, or of later ones.
+    """
+    medians = [0.0, 0.0]
+    if (quantiles := model.quantiles) is not None:
+        medians = [float(np.median(quantiles.at(place)[0])) for place in (0, 1)]
     events = (
-        (event.nats, -number, place, document)
+        (event.nats - medians[min(place, 1)], -number, place, document)
         for number, document in enumerate(documents)
         for place, event in enumerate(document.events)
     )

@@ -6,7 +6,7 @@ With them a model tells the percentile of a surprisal without its corpus.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ TYPICAL = "typical.json"
 STEPS = 200
 """Quantiles are kept at 0, 1/STEPS, … 1."""
 
+
+DIGITS = 5
+"""Decimal places of quantiles in files."""
 
 ROUNDING = 1e-3
 """Nats that are this close are equal: sums in single precision depend on the batch."""
@@ -40,9 +43,11 @@ class SurprisalQuantiles(Record):
     split: str
     documents: Count
     kind: str  # exact, bound or estimate, as the nats that are compared with them
-    event: Quantiles
+    event: Quantiles  # after the first of each document, if there are any
     document: Quantiles  # a mean over its events: documents differ in length
     slots: list[Quantiles]
+    first_event: Quantiles | None = None  # a first event is surprising: its topic is new
+    first_slots: list[Quantiles] | None = None
     weights: str = ""  # SHA-256 of the weights that gave them
 
     @classmethod
@@ -50,22 +55,37 @@ class SurprisalQuantiles(Record):
         cls,
         split: str,
         kind: str,
+        first_slots: NDArray[np.float64],
+        first_events: NDArray[np.float64],
         slots: NDArray[np.float64],
         events: NDArray[np.float64],
         documents: NDArray[np.float64],
     ) -> SurprisalQuantiles:
-        """Return the quantiles of surprisal by slot (E S), event (E) and document (mean over events)."""
+        """Return the quantiles of surprisal by slot (E S) and event (E), and by document (mean over events).
+
+        The first events of documents come first, then all others, among them the ends of cases.
+        """
         steps = np.linspace(0, 1, STEPS + 1)
-        by_slot = np.quantile(slots, steps, axis=0).T
-        event, document = (np.quantile(values, steps).tolist() for values in (events, documents))
+
+        def quantiles(values: NDArray[np.float64]) -> Any:
+            return np.quantile(values, steps, axis=0).T.round(DIGITS).tolist()
+
         return cls.model_construct(
             split=split,
             documents=len(documents),
             kind=kind,
-            event=event,
-            document=document,
-            slots=by_slot.tolist(),
+            event=quantiles(events if len(events) else first_events),
+            document=quantiles(documents),
+            slots=quantiles(slots if len(slots) else first_slots),
+            first_event=quantiles(first_events),
+            first_slots=quantiles(first_slots),
         )
+
+    def at(self, place: int) -> tuple[Quantiles, list[Quantiles]]:
+        """Return the quantiles of events in a place of their documents, from 0, and those of their slots."""
+        if place or self.first_event is None or self.first_slots is None:
+            return self.event, self.slots
+        return self.first_event, self.first_slots
 
     @classmethod
     def read(cls, folder: Path) -> SurprisalQuantiles | None:
