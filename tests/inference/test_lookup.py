@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_the_answers_about_an_unknown_word_are_those_about_its_substitute() -> N
     assert (mine.events[0].head_known, theirs.events[0].head_known) == (False, True)
     assert theirs.unknown_words == {}
     for ask in (lambda some: score_documents(model, some), lambda some: next_events(model, some, beam=2)):
-        one, other = ask([strange, plain])  # type: ignore[no-untyped-call]
+        one, other = ask([strange, plain])
         assert one.unknown_words == mine.unknown_words
         assert one.to_record()["events"][0].get("nats") == other.to_record()["events"][0].get("nats")
 
@@ -159,11 +160,11 @@ def test_a_subject_in_the_first_place_is_told(event: str, meant: str | None) -> 
 
 def test_every_answer_tells_the_substitute(caplog: pytest.LogCaptureFixture) -> None:
     model, event = english_model(), "arresting police suspect"
-    asked = [
+    asked: list[Any] = [
         *ssdvae.infer(model, [[event]]),
         *ssdvae.score(model, [[event]]),
         *ssdvae.next_events(model, [[event]], beam=2),
-        *ssdvae.fill(model, [[event, None]], beam=2),
+        *ssdvae.fill(model, [[event, "?"]], beam=2),
         *ssdvae.embed(model, [[event]]),
     ]
     for answer in asked:

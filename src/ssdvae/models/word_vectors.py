@@ -54,7 +54,7 @@ class WordVectors:
         if word not in self._ids:
             return None
         cosines = self.units @ self.units[self._ids[word]]
-        for row in np.argsort(-cosines, kind="stable"):
+        for row in np.argsort(-cosines, kind="stable").tolist():
             if cosines[row] < NEAR:
                 return None
             if self.words[row] != word and self.words[row] in known:
