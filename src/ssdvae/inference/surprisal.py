@@ -257,9 +257,9 @@ def split_quantiles(
         part = collate(some, rows).to(model.device)
         found, mask = surprisals(model, part), part.mask.cpu().numpy()
         by_event = found.events.cpu().numpy()
-        for (slots, events), some in ((first, slice(0, 1)), (later, slice(1, None))):
-            slots.append(found.slots.cpu().numpy()[:, some][mask[:, some]])
-            events.append(by_event[:, some][mask[:, some]])
+        for (slots, events), places in ((first, slice(0, 1)), (later, slice(1, None))):
+            slots.append(found.slots.cpu().numpy()[:, places][mask[:, places]])
+            events.append(by_event[:, places][mask[:, places]])
         total, count = by_event.sum(1), mask.sum(1)
         if found.ends is not None and part.ends is not None:
             over = part.ends.any(1).cpu().numpy()

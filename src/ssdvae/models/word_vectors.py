@@ -54,7 +54,8 @@ class WordVectors:
         if word not in self._ids:
             return None
         cosines = self.units @ self.units[self._ids[word]]
-        for row in np.argsort(-cosines, kind="stable").tolist():
+        order: list[int] = np.argsort(-cosines, kind="stable").tolist()
+        for row in order:
             if cosines[row] < NEAR:
                 return None
             if self.words[row] != word and self.words[row] in known:
