@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ssdvae.data.vectors import Vectors, read_vectors
+from ssdvae.data.vectors import Vectors, read_vectors, words_of_vectors
 from ssdvae.io.errors import DataError, UserError
 
 # Vectors are told from a word with spaces only by counting, so a number must not be part of a word here.
@@ -197,3 +197,11 @@ def test_any_bytes_are_read_or_refused_in_words(name: str, change: bytes | list[
             return
         assert np.isfinite(vectors.matrix).all()
         assert vectors.found.any()
+
+
+def test_the_words_of_a_file_are_those_that_have_vectors(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text("3 2\nthe 1 2\nnew york 3 4\nthe 5 6\n")
+    words = words_of_vectors(path)
+    assert words == ["the", "new york"]
+    assert read_vectors(path, words).matrix.tolist() == [[1, 2], [3, 4]]

@@ -75,6 +75,7 @@ def pack(
     *,
     corpus: Corpus | AnyPath | None = None,
     about: AnyPath | None = None,
+    word_vectors: AnyPath | None = None,
     license: AnyPath | None = None,
     documents: AnyPath | None = None,
     framenet: str | None = None,
@@ -95,6 +96,8 @@ def pack(
         out: folder to write
         corpus: corpus folder; by default that of the run
         about: Markdown for the card: the data, their licences, the limits
+        word_vectors: text file of word vectors (GloVe's format), stored in 8 bits: an unknown word is read as
+            the nearest known one
         license: licence of the weights, copied into the folder
         documents: file of documents, of which the first 100 are packed, with `title` and `url` where they
             have one; by default scripts that the model writes
@@ -103,6 +106,7 @@ def pack(
     from ssdvae.commands.coerce import as_model, corpus_of
     from ssdvae.data.readers import write_jsonl
     from ssdvae.data.readers.jsonl import write_records
+    from ssdvae.data.vectors import read_vectors, words_of_vectors
     from ssdvae.evaluation.measure import flat, measure
     from ssdvae.extraction.framenet import Definitions
     from ssdvae.inference.surprisal import compute_quantiles
@@ -111,6 +115,7 @@ def pack(
     from ssdvae.models.base import LanguageModel, as_frame_model
     from ssdvae.models.card import LIMITS, CardExtras
     from ssdvae.models.hub import DEFINITIONS, DOCUMENTS, SCRIPTS, SHOWN
+    from ssdvae.models.word_vectors import WordVectors
 
     run, out, chosen, bar = Path(run), Path(out), EvaluateOptions(**options), resolve(progress)
     owner, model = corpus_of(run, corpus), as_model(run)
@@ -121,6 +126,9 @@ def pack(
     definitions = None if framenet is None else Definitions.of_framenet(framenet, model.frames.names)
     if model.vocabulary.slot_counts is None:
         model.vocabulary = owner.split("train").count_slots(model.vocabulary)
+    if word_vectors is not None:
+        words = words_of_vectors(word_vectors)
+        model.vectors = WordVectors.of(words, read_vectors(word_vectors, words).matrix)
     with translate_os_errors(about or run, "read"):
         text = LIMITS if about is None else Path(about).read_text(encoding="utf-8")
         licence = None if license is None else Path(license).read_bytes()

@@ -84,6 +84,13 @@ def _peek(lines: Iterator[Line]) -> Iterator[Line]:
             return
 
 
+def words_of_vectors(path: AnyPath) -> list[str]:
+    """Return the words of a file of vectors, each once, in its order."""
+    dimension, lines = _dimension(path, byte_lines(path, archives=True))
+    words = (line.rsplit(None, dimension)[0].decode("utf-8", "replace") for _, line in lines if line.strip())
+    return list(dict.fromkeys(words))
+
+
 def _dimension(path: AnyPath, lines: Iterator[Line]) -> tuple[int, Iterator[Line]]:
     """Return the dimension, and the lines that have words."""
     first = list(_peek(lines))

@@ -252,7 +252,9 @@ def split_quantiles(
 ) -> SurprisalQuantiles:
     """Return the quantiles of surprisal over the first documents of a split."""
     some = documents.take(np.arange(min(QUANTILE_DOCUMENTS, len(documents))))
-    first, later, means = ([], []), ([], []), []  # nats by slot, and by event
+    first: tuple[list[Any], list[Any]] = [], []  # nats by slot, and by event
+    later: tuple[list[Any], list[Any]] = [], []
+    means = []
     for rows in within_bounds(some.lengths, batch):
         part = collate(some, rows).to(model.device)
         found, mask = surprisals(model, part), part.mask.cpu().numpy()

@@ -21,7 +21,7 @@ from ssdvae.io.weights import load_weights, save_weights
 
 WORD_VECTORS = "words.safetensors"
 
-NEAR = 0.5
+NEAR = 0.7
 """The cosine from which on one word may stand for another."""
 
 LEVELS = 127
