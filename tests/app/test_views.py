@@ -16,7 +16,7 @@ from tests.report.conftest import render_block
 
 def test_a_known_word_can_be_chosen_and_the_unknown_one_cannot() -> None:
     heads = (Candidate("ran", 0.5), Candidate(UNKNOWN, 0.25))
-    ahead = Forecast("a", 1, {}, None, (), heads, (), True, "exact", 0)
+    ahead = Forecast("a", 1, {}, None, (), heads, (), True, "exact", {}, True)
     lists = dict(suggestions(State(), "", "", ahead))
     known, unknown = (one.name for one in lists["Words"])
     assert known.href == "/next?head=ran"

@@ -123,7 +123,7 @@ def test_the_views_of_the_explorer_agree(run: Path, served: Served) -> None:
     (read,) = infer(run, [typed], progress=False)
     page = served.ask(f"/read?{address}").text
     assert shares(page) == pytest.approx([event.probability for event in read.events], abs=6e-4)
-    assert " → ".join(event.frame for event in read.events) in page
+    assert " → ".join(event.frame or "unknown" for event in read.events) in page
 
 
 @pytest.mark.parametrize("name", [*QUESTIONS, "generate"])

@@ -89,7 +89,7 @@ def test_what_was_found_comes_first(page: Path, runs: list[Path], tmp_path: Path
 def test_every_event_of_a_long_document_is_there() -> None:
     frames = (Candidate("Frame", 0.5), Candidate("Other", 0.4))
     events = tuple(InferredEvent(Event(f"verb{n}"), None, frames) for n in range(100))
-    shown = render_block(document_block(InferredDocument("long", events, 0)))
+    shown = render_block(document_block(InferredDocument("long", events, {})))
     assert [f"verb{n}" for n in range(100)] == re.findall(r"verb\d+", shown)
     assert f"and {100 - DocumentBlock.open} more events" in shown
     assert f'start="{DocumentBlock.open + 1}"' in shown
