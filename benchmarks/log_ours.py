@@ -88,8 +88,7 @@ def next_heads(model: LanguageModel, batch: Batch) -> Float[Tensor, "B M V"]:
     start = decoder.init_state(latents)
     states = decoder(model.word_reader(longer.tokens), start, latents).states[:, 1:, 0]
     if isinstance(model, ExactModel):
-        rows, nothing = states.flatten(0, 1), torch.full((states.shape[0] * states.shape[1],), -1)
-        heads = model.decoder._next_head(rows, model.decoder.output.project(rows), start, nothing)[0]
+        heads = model.decoder.next_head(states.flatten(0, 1))[0]
         return heads.view(*states.shape[:2], -1).double()
     log_p: Tensor = model.decoder.output(states).double().log_softmax(-1)
     return log_p

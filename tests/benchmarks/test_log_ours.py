@@ -12,7 +12,7 @@ import ssdvae
 from benchmarks.log_data import Log, file_of
 from benchmarks.log_ours import OurModel, next_heads
 from ssdvae.data.batches import collate
-from ssdvae.inference.forecast import Rollout
+from ssdvae.inference.prefixes import Rollout
 from ssdvae.storyworld.tickets import generate_tickets, write_log
 
 

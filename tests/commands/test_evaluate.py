@@ -216,4 +216,4 @@ def test_the_next_event_is_measured_beside_counts(folder: Path, tmp_path: Path) 
             assert scores[f"next_{kind}_1"] <= scores[f"next_{kind}_5"] <= scores[f"next_{kind}_10"] <= 1
             assert scores[f"next_{kind}_1"] <= scores[f"next_{kind}_mrr"]
             assert 0 <= scores[f"next_{kind}_ece"] <= 1
-            assert scores[f"next_{kind}_bigram_mrr"] > scores[f"next_{kind}_frequency_mrr"] > 0
+            assert scores[f"next_{kind}_ngram_mrr"] > scores[f"next_{kind}_frequency_mrr"] > 0

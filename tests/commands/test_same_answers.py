@@ -34,7 +34,7 @@ HOLED = [{**document, "events": [*document["events"], None]} for document in DOC
 
 QUESTIONS: dict[str, tuple[Callable[..., Any], list[dict[str, Any]], dict[str, Any]]] = {
     "infer": (infer, DOCUMENTS, {"top": 2, "observe_frames": True, "attention": True}),
-    "next": (next_events, DOCUMENTS, {"top": 2, "beam": 3}),
+    "next": (next_events, DOCUMENTS, {"top": 2, "beam": 3, "every_prefix": True}),
     "score": (score, DOCUMENTS, {"frames": 3, "open": True}),
     "fill": (fill, HOLED, {"top": 2, "beam": 3, "open": True}),
     "embed": (embed, DOCUMENTS, {"normalize": False}),

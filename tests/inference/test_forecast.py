@@ -13,8 +13,9 @@ import torch
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import Document
 from ssdvae.data.vocabulary import Vocabulary
-from ssdvae.inference.forecast import NextEvent, Rollout, head_log_probs, next_events, search
+from ssdvae.inference.forecast import NextEvent, next_events, search
 from ssdvae.inference.inputs import to_batch
+from ssdvae.inference.prefixes import Rollout, head_log_probs
 from ssdvae.inference.surprisal import surprisals
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import LanguageModel, Model, as_frame_model

@@ -12,10 +12,11 @@ import torch
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import END, Document
-from ssdvae.inference.forecast import Rollout, head_log_probs, next_events
+from ssdvae.inference.forecast import next_events
 from ssdvae.inference.generation import generate
 from ssdvae.inference.infill import fill_documents, with_holes
 from ssdvae.inference.options import GenerateOptions
+from ssdvae.inference.prefixes import Rollout, head_log_probs
 from ssdvae.inference.surprisal import score_documents
 from ssdvae.models.base import Model
 from ssdvae.models.cases import CaseModel, log_ends
@@ -30,7 +31,7 @@ def toy_cases(name: str, **settings: Any) -> CaseModel:
     """A model that has learned where cases end."""
     model = toy_model(name, **settings)
     assert isinstance(model, CaseModel)
-    model.learn_cases(ends=True)
+    model.learn_cases(ends=True, times=True)
     assert model.end is not None
     torch.nn.init.normal_(model.end.weight, std=0.4)
     return model.double().eval()

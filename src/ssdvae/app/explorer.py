@@ -28,16 +28,16 @@ from ssdvae.extraction.extract import extract_text
 from ssdvae.extraction.framenet import Definitions
 from ssdvae.inference.embedding import EmbeddedDocument
 from ssdvae.inference.embedding import embed as embed_documents
-from ssdvae.inference.forecast import Forecast, next_events
+from ssdvae.inference.forecast import forecasts
 from ssdvae.inference.generation import Script, generate
 from ssdvae.inference.infill import FilledDocument, fill_next, unfilled, with_holes
 from ssdvae.inference.inputs import to_numbers
 from ssdvae.inference.options import (
     EmbedOptions,
     FillOptions,
-    ForecastOptions,
     GenerateOptions,
     InferOptions,
+    NextOptions,
     SurprisalOptions,
 )
 from ssdvae.inference.posterior import InferredDocument, infer_documents
@@ -325,10 +325,10 @@ Given = tuple[tuple[str, str], ...]
 
 
 def forecast(
-    of: ExploredModel, documents: Sequence[Document], options: ForecastOptions, given: Given
-) -> Iterable[Forecast]:
-    """Return what comes after each document."""
-    return next_events(of.model, documents, dict(given), **options.values())
+    of: ExploredModel, documents: Sequence[Document], options: NextOptions, given: Given
+) -> Iterable[Any]:
+    """Return what comes after each document, or after each of its events."""
+    return forecasts(of.model, documents, dict(given), **options.values())
 
 
 def fill(

@@ -20,9 +20,9 @@ from ssdvae.inference.inputs import OovStats
 from ssdvae.inference.options import (
     EmbedOptions,
     FillOptions,
-    ForecastOptions,
     GenerateOptions,
     InferOptions,
+    NextOptions,
     SurprisalOptions,
 )
 from ssdvae.io.errors import UserError, shorten
@@ -74,7 +74,7 @@ class ScoreRequest(SurprisalOptions, DocumentsRequest):
     """Documents whose surprisal is computed."""
 
 
-class NextRequest(ForecastOptions, DocumentsRequest):
+class NextRequest(NextOptions, DocumentsRequest):
     """Documents whose next event is predicted."""
 
     given: dict[str, str] = Field(
@@ -186,7 +186,7 @@ def routes(explorer: Explorer) -> APIRouter:
 
     @api.post("/next", summary="What comes after some events: frames, heads and whole events")
     async def next_events(request: NextRequest) -> Response:
-        return await answer(request, questions.forecast, ForecastOptions, tuple(request.given.items()))
+        return await answer(request, questions.forecast, NextOptions, tuple(request.given.items()))
 
     @api.post("/fill", summary="What is missing, from what comes before and after it")
     async def fill(request: FillRequest) -> Response:

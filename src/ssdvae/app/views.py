@@ -19,7 +19,7 @@ from ssdvae.extraction.readers.text import has_parser
 from ssdvae.inference.forecast import FRAME, Forecast
 from ssdvae.inference.generation import Script
 from ssdvae.inference.inputs import OovStats
-from ssdvae.inference.options import ForecastOptions, GenerateOptions, InferOptions, SurprisalOptions
+from ssdvae.inference.options import GenerateOptions, InferOptions, NextOptions, SurprisalOptions
 from ssdvae.inference.surprisal import ScoredEvent
 from ssdvae.io.errors import UserError
 from ssdvae.io.records import to_json
@@ -209,7 +209,7 @@ class Views:
             events = self._events(state, of)
             if events:
                 given = tuple((k, v) for k, v in ((FRAME, pin), (of.model.slots[0], head)) if v)
-                options = ForecastOptions(top=SUGGESTIONS)
+                options = NextOptions(top=SUGGESTIONS)
                 (ahead,) = await self.explorer.ask(of, forecast, [Document("typed", events)], options, given)
                 if "go" in state.rest:
                     seed = Seed(events, (pin,) if pin else ())

@@ -11,18 +11,18 @@ from ssdvae.commands import Command
 from ssdvae.commands.console import TableText, chance
 from ssdvae.commands.questions import Answers, check_events, give
 from ssdvae.data.options import ReadOptions, StreamOptions
-from ssdvae.inference.options import ForecastOptions
+from ssdvae.inference.options import NextOptions
 from ssdvae.io.errors import UserError
 from ssdvae.options import split_options, with_options
 
 if TYPE_CHECKING:
     from ssdvae.commands.coerce import AnyModel, Documents
-    from ssdvae.inference.forecast import Forecast
     from ssdvae.inference.output import Candidate
+    from ssdvae.inference.prefixes import PrefixForecasts
     from ssdvae.io.progress import Progress
 
 
-@with_options(ReadOptions, ForecastOptions)
+@with_options(ReadOptions, NextOptions)
 def next_events(
     run: AnyModel,
     documents: Documents,
@@ -30,24 +30,30 @@ def next_events(
     given: Mapping[str, str] | None = None,
     progress: bool | Progress = True,
     **options: Any,
-) -> Answers[Forecast]:
+) -> Answers[Any]:
     """Predict what comes after the events of each document: the next frame, head and most likely events.
 
     >>> next(ssdvae.next_events("runs/first", [["arrested police suspect in"]])).heads
     >>> list(ssdvae.next_events("runs/first", "events.jsonl", given={"frame": "Arrest"}, top=3))
 
     Documents are given as to `infer`. ``given`` has what is known of the next event: its ``frame``, or words
-    by the names of their slots.
+    by the names of their slots. An answer is a `Forecast` or, with ``every_prefix``, `PrefixForecasts`.
     """
-    from ssdvae.inference.forecast import next_events as forecast
+    from ssdvae.inference.forecast import forecasts
 
-    kind = ForecastOptions
-    return Answers(run, documents, "looking ahead", forecast, kind, options, progress, given=given)
+    kind = NextOptions
+    return Answers(run, documents, "looking ahead", forecasts, kind, options, progress, given=given)
 
 
-def tables(answers: Iterable[Forecast]) -> Iterator[TableText]:
-    """Yield two tables for each document: frames and heads side by side, and whole events."""
+def tables(answers: Iterable[Any]) -> Iterator[TableText]:
+    """Yield two tables for each document: frames and heads side by side, and whole events.
+
+    With ``--every-prefix``, one: a row for each of its events.
+    """
     for answer in answers:
+        if hasattr(answer, "prefixes"):
+            yield _prefix_table(answer)
+            continue
         known = " and ".join(f"{name} {value}" for name, value in answer.given.items())
         given = f", given {known} ({chance(answer.given_probability or 0)})" if known else ""
         plural = "s" if answer.read > 1 else ""
@@ -58,7 +64,9 @@ def tables(answers: Iterable[Forecast]) -> Iterator[TableText]:
             for rank, row in enumerate(zip_longest(*(found for _, found in columns)), start=1)
         ]
         ends = "" if answer.end_probability is None else f", case ends: {chance(answer.end_probability)}"
-        title = f"{answer.id}: {after}{given}{ends} – {answer.note}"
+        when = zip(("next event in ", "case over in "), answer.times, strict=True)
+        told = "".join(f"; {what}{time}" for what, time in when if time is not None)
+        title = f"{answer.id}: {after}{given}{ends}{told} – {answer.note}"
         yield title, ["", *(text for name, _ in columns for text in (name, ""))], rows
         framed = any(event.frame for event in answer.events)
         yield (
@@ -71,11 +79,21 @@ def tables(answers: Iterable[Forecast]) -> Iterator[TableText]:
         )
 
 
+def _prefix_table(answer: PrefixForecasts) -> TableText:
+    head = ["", "after", "next", "", "case ends", "next event in", "case over in"]
+    rows = []
+    for number, prefix in enumerate(answer.prefixes, start=1):
+        end = "–" if prefix.end_probability is None else chance(prefix.end_probability)
+        times = ["–" if time is None else str(time) for time in prefix.times]
+        rows.append([str(number), str(prefix.event), *_cells(prefix.heads[0]), end, *times])
+    return f"{answer.id}: after every event", head, rows
+
+
 def _cells(candidate: Candidate) -> tuple[str, str]:
     return candidate.name, chance(candidate.probability)
 
 
-@with_options(ReadOptions, ForecastOptions, StreamOptions)
+@with_options(ReadOptions, NextOptions, StreamOptions)
 def main(
     events: list[str] = [],  # noqa: B006  # read only
     *,

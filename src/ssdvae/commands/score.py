@@ -15,7 +15,7 @@ from ssdvae.options import split_options, with_options
 
 if TYPE_CHECKING:
     from ssdvae.commands.coerce import AnyModel, Documents
-    from ssdvae.inference.surprisal import Anomaly, ScoredDocument
+    from ssdvae.inference.surprisal import Anomaly, ScoredDocument, ScoredEvent
     from ssdvae.io.progress import Progress
 
 
@@ -87,7 +87,19 @@ def table(document: ScoredDocument) -> TableText:
     if any(event.frames for event in document.events):
         columns.append(("frame", lambda event: event.frames[0].name if event.frames else "unknown"))
         columns.append(("", lambda event: chance(event.frames[0].probability) if event.frames else ""))
+    if any(event.later is not None for event in document.events):
+        columns.append(("time", _lateness))
     return table_of(title, document.events, *columns)
+
+
+UNUSUAL = 0.05
+"""The probability of a time below which it is shown as late or early."""
+
+
+def _lateness(event: ScoredEvent) -> str:
+    """Return whether an event came late or early, and the probability of a time as long or as short."""
+    tails = (("late", event.later), ("early", event.earlier))
+    return next((f"{name} {chance(p)}" for name, p in tails if p is not None and p < UNUSUAL), "")
 
 
 def anomaly_table(found: Sequence[Anomaly]) -> TableText:

@@ -29,7 +29,7 @@ class EvaluateOptions(Options):
     tasks: str | None = Field(
         None,
         description="what to measure, comma-separated: perplexity, frames, cloze, mcnc, similarity (these "
-        "by default), next, masked, order, attention, scripts",
+        "by default), next, time, masked, order, attention, scripts",
     )
     bound_samples: int = Field(
         10, description="frame sequences per document for ppl_bound (importance samples)", ge=1, le=100_000

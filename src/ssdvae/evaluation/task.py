@@ -210,6 +210,7 @@ TASKS = TaskTable(
         "frames": "frames",
         "cloze": "cloze",
         "next": "next_event",
+        "time": "times",
         "mcnc": "choices:MCNC",
         "similarity": "similarity",
         "masked": "choices:MASKED",

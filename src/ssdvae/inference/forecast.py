@@ -19,32 +19,20 @@ from ssdvae.data.events import END, MISSING, SLOTS, Document, Event, Slots, even
 from ssdvae.inference.inputs import groups, to_batch
 from ssdvae.inference.lookup import Substitutes, heads_known, unknown_words
 from ssdvae.inference.output import Candidate, Ranked, Row, ranked, slot_columns
+from ssdvae.inference.prefixes import (
+    NUMBERS,
+    PrefixForecasts,
+    Rollout,
+    Times,
+    time_record,
+    times_after,
+)
+from ssdvae.inference.prefixes import every_prefix as prefix_forecasts
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import checkpoint
-from ssdvae.models.base import FrameModel, LanguageModel, Model, State, as_frame_model, as_language_model
+from ssdvae.models.base import FrameModel, LanguageModel, Model, as_frame_model, as_language_model
 from ssdvae.models.cases import log_ends
-from ssdvae.models.latents import LatentQuery, Latents, refuse_nan
-
-NUMBERS = 6_000_000
-"""Probabilities that are held at once."""
-
-
-@dataclass(frozen=True)
-class Rollout:
-    """Documents that were read once, before their next event: latent variables, state and p(frame)."""
-
-    latents: Latents
-    state: State
-    log_frames: Float[Tensor, "B F"] | None  # log p(next frame); None in a model without frames
-
-    @classmethod
-    @torch.no_grad()
-    def after(cls, model: LanguageModel, read: Batch, frame: int = -1) -> Rollout:
-        """Encode documents of the same length and roll out the next event, whose frame may be given."""
-        frames = None if frame < 0 else torch.full((len(read),), frame, device=model.device)
-        latents = model.latents(LatentQuery.roll_out(read, 1, frames))
-        state, latents = model.start(read, latents), latents.after(read.mask.shape[1])
-        return cls(latents, state, model.next_frame(latents, state) if len(model.frames) else None)
+from ssdvae.models.latents import refuse_nan
 
 
 @dataclass(frozen=True)
@@ -153,6 +141,7 @@ class Forecast:
     head_known: bool  # all heads that were read
     slots: Slots = SLOTS  # of the model
     end_probability: float | None = None  # None if cases do not end, or something of the next event is given
+    times: Times = (None, None)  # to the next event, and the rest of the case
 
     @property
     def outcomes(self) -> list[tuple[str, float]]:
@@ -167,6 +156,7 @@ class Forecast:
             record |= {"given": self.given, "given_probability": self.given_probability}
         if self.end_probability is not None:
             record["end_probability"] = round(self.end_probability, 6)
+        record |= time_record(self.times)
         if self.frames:
             record["frames"] = [frame.to_record("frame") for frame in self.frames]
         record["heads"] = [head.to_record("head") for head in self.heads]
@@ -217,6 +207,23 @@ def next_events(
         yield from (answers[place] for place in range(len(group)))
 
 
+def forecasts(
+    model: Model,
+    documents: Iterable[Document],
+    given: Mapping[str, str] | None = None,
+    every_prefix: bool = False,
+    **options: int,
+) -> Iterator[Forecast] | Iterator[PrefixForecasts]:
+    """Return the forecast of each document or, if ``every_prefix``, those after each of its events."""
+    if not every_prefix:
+        return next_events(model, documents, given, **options)
+    if given:
+        raise UserError(
+            "--given: found with --every-prefix, which tells what is to be expected; leave out one"
+        )
+    return prefix_forecasts(model, documents, options["top"], options["batch"])
+
+
 def given_ids(model: Model, given: Mapping[str, str]) -> tuple[int, list[int]]:
     """Return the ids of the given frame and of the given words by slot, −1 where none is given."""
     known = (FRAME, *model.slots)
@@ -239,13 +246,6 @@ def _word(model: Model, word: str) -> str:
 
 
 @torch.no_grad()
-def head_log_probs(model: LanguageModel, rollout: Rollout) -> Float[Tensor, "B V"]:
-    """Return log p of every head of the next event."""
-    log_p, _ = model.next_word(rollout.state, rollout.latents, None, 0)
-    return log_p.double()
-
-
-@torch.no_grad()
 def _forecast(
     model: LanguageModel,
     documents: Sequence[Document],
@@ -261,6 +261,7 @@ def _forecast(
     found = search(model, rollout, words, max(beam, top))
     log_frames = rollout.log_frames
     ends = log_ends(model, read) if read.mask.shape[1] else None
+    times = times_after(model, read) if read.mask.shape[1] else None
     # A case of which something is given goes on.
     log_more = torch.zeros_like(found.log_fixed) if ends is None else ends[:, -1, 0]
     log_share = found.log_share if given else found.log_share + log_more[:, None]
@@ -305,6 +306,7 @@ def _forecast(
                 head_known=heads_known(model, document.events),
                 slots=model.slots,
                 end_probability=None if ends is None or given else float(ends[row, -1, 1].exp()),
+                times=(None, None) if times is None or given else times[row][-1],
             )
         )
     return answers

@@ -21,10 +21,11 @@ from torch import Tensor
 
 from ssdvae.data.batches import Batch, in_order
 from ssdvae.data.events import HOLE, SLOTS, Document, Event, Slots, event_to_record
-from ssdvae.inference.forecast import Rollout, search
+from ssdvae.inference.forecast import search
 from ssdvae.inference.inputs import to_batch
 from ssdvae.inference.lookup import Substitutes, heads_known, unknown_words
 from ssdvae.inference.output import Ranked, Row, ranked, slot_columns
+from ssdvae.inference.prefixes import Rollout
 from ssdvae.inference.surprisal import Kind, kind_of
 from ssdvae.models.base import LanguageModel, Model, as_frame_model, as_language_model
 from ssdvae.models.cases import log_ends

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -47,7 +48,13 @@ def to_batch(
     frames = torch.tensor(known, dtype=torch.long)
     mask = torch.arange(longest) < torch.tensor([[len(document.events)] for document in documents])
     observed = frames if observe_frames else torch.full_like(frames, -1)
-    return Batch(tokens, frames, observed, mask).to(model.device)
+    times = [[event.time for event in document.events] for document in documents]
+    known_times = None
+    if any(time is not None for each in times for time in each):
+        rows = [[math.nan if t is None else t for t in each] for each in times]
+        padded = [each + [math.nan] * (longest - len(each)) for each in rows]
+        known_times = torch.tensor(padded, dtype=torch.float64)
+    return Batch(tokens, frames, observed, mask, times=known_times).to(model.device)
 
 
 def to_numbers(model: Model, documents: Iterable[Document]) -> Documents:

@@ -30,11 +30,21 @@ class InferOptions(AnswerOptions):
 
 
 class ForecastOptions(AnswerOptions):
-    """Options of `next`."""
+    """Options of the search for events."""
 
     top: int = Field(5, description="number of candidates to show, most likely first", ge=1)
     beam: int = Field(100, description="beam size of the search for whole events", ge=1, le=10_000)
     batch: int = Field(100, description="batch size", ge=1)
+
+
+class NextOptions(ForecastOptions):
+    """Options of `next`."""
+
+    every_prefix: bool = Field(
+        False,
+        description="tell what follows after every event of each document, in one pass: head, end and times, "
+        "no whole events",
+    )
 
 
 class OpenOptions(Options):

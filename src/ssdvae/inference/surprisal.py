@@ -25,18 +25,20 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import END, SLOTS, Document, Event, Slots
 from ssdvae.data.options import Split
-from ssdvae.inference.forecast import Forecast, Rollout, next_events
+from ssdvae.inference.forecast import Forecast, next_events
 from ssdvae.inference.inputs import answer_each, to_batch
 from ssdvae.inference.lookup import Substitutes, all_unknown, lookup
 from ssdvae.inference.options import AnomalyOptions
 from ssdvae.inference.output import Ranked, Row, ranked_everywhere, slot_columns
 from ssdvae.inference.posterior import gold_record
+from ssdvae.inference.prefixes import Rollout
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import SILENT, Advance, Progress, checkpoint, no_advance
 from ssdvae.models.base import LanguageModel, Model, as_frame_model, as_language_model
-from ssdvae.models.cases import log_ends
+from ssdvae.models.cases import forecast_times, log_ends
 from ssdvae.models.latents import refuse_nan
 from ssdvae.models.quantiles import SurprisalQuantiles, percentile
+from ssdvae.models.times import time_targets
 
 Kind = Literal["exact", "estimate"]
 
@@ -60,6 +62,8 @@ class ScoredEvent:
     slot_percentiles: tuple[float, ...] | None
     frames: Ranked  # empty in a model without frames, and if it has not seen the head
     head_known: bool = True
+    later: float | None = None  # p(at least so long after the event before); next to 0 it is late
+    earlier: float | None = None  # p(at most so long, to the second); next to 0 it is early
 
     def to_record(self, names: Slots) -> dict[str, Any]:
         record = {**gold_record(self.event, names), "nats": round(self.nats, 6)}
@@ -72,7 +76,8 @@ class ScoredEvent:
             record["slot_percentiles"] = dict(zip(names, shares, strict=True))
         if self.frames:
             record["frames"] = [frame.to_record("frame") for frame in self.frames]
-        return record
+        tails = {"later": self.later, "earlier": self.earlier}
+        return record | {name: round(p, 6) for name, p in tails.items() if p is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,7 @@ class ScoredDocument:
 
     def rows(self) -> Iterator[Row]:
         """Yield one row per event."""
+        timed = any(event.later is not None for event in self.events)
         for number, event in enumerate(self.events, start=1):
             best = event.frames[0] if event.frames else None
             yield {
@@ -112,6 +118,7 @@ class ScoredDocument:
                 "frame_probability": math.nan if best is None else best.probability,
                 "document_nats": self.nats,
                 "kind": self.kind,
+                **({} if not timed else {"later": event.later, "earlier": event.earlier}),
             }
 
 
@@ -194,7 +201,7 @@ def _scored(
             frames = ranked_everywhere(framed.posterior(batch).log_q, model.frames, top)
     slot_nats, event_nats = found.slots.cpu().numpy(), found.events.cpu().numpy()
     ends = None if open or found.ends is None else found.ends.cpu().numpy()
-    known = lookup(model)
+    known, tails = lookup(model), time_tails(model, batch)
     for row, document in enumerate(documents):
         count, read = len(document.events), [known.read(event) for event in document.events]
         slots, events = slot_nats[row, :count], event_nats[row, :count]
@@ -213,6 +220,7 @@ def _scored(
                 slot_percentiles=None if slot_shares is None else tuple(slot_shares[m]),
                 frames=frames[row][m] if frames is not None and read[m].has_evidence else (),
                 head_known=read[m].head_known,
+                **({} if tails is None or not m else tails[row][m - 1]),
             )
             for m, event in enumerate(document.events)
         ]
@@ -241,6 +249,21 @@ def _percentiles(
         columns = [percentile(slots[some, s], values) for s, values in enumerate(by_slot)]
         slot_shares.append(np.stack(columns, axis=1))
     return np.concatenate(shares).tolist(), np.concatenate(slot_shares).tolist()
+
+
+def time_tails(model: Model, batch: Batch) -> list[list[dict[str, float | None]]] | None:
+    """Return p(at least so long) and p(at most so long) of the time after each event; None without times."""
+    found = forecast_times(model, batch)
+    if found is None or batch.times is None:
+        return None
+    gap, _ = time_targets(batch.times, batch.mask, None)
+    later, earlier = found.gap.survival(gap), 1 - found.gap.survival(gap + 1)
+    tails = torch.stack([later, earlier], dim=-1).tolist()
+    names = ("later", "earlier")
+    return [
+        [dict(zip(names, (None if math.isnan(p) else p for p in pair), strict=True)) for pair in row]
+        for row in tails
+    ]
 
 
 def split_quantiles(

@@ -1,4 +1,4 @@
-"""Cases of a log: where they end.
+"""Cases of a log: where they end, and when events happen (``times``).
 
 After event m of a case, with z_m the decoder's state after its last word,
 
@@ -25,6 +25,7 @@ from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import LanguageModel, Loss, Model
 from ssdvae.models.layers import full_precision
 from ssdvae.models.options import ModelOptions
+from ssdvae.models.times import TimeForecast, TimeModel, time_targets
 
 
 class CaseModel(LanguageModel):
@@ -35,10 +36,28 @@ class CaseModel(LanguageModel):
     ) -> None:
         super().__init__(config, vocabulary, frames, slots)
         self.end: nn.Linear | None = None
+        self.clock: TimeModel | None = None
 
-    def learn_cases(self, ends: bool) -> None:
+    def learn_cases(self, ends: bool, times: bool) -> None:
         """Add the parts for a corpus of cases."""
         self.end = nn.Linear(self.config.hidden, 1) if ends else None
+        self.clock = TimeModel(self.config.hidden) if times else None
+
+    def separate_parts(self) -> list[nn.Module]:
+        """Return the parts that learn from the others as they are."""
+        return [] if self.clock is None else [self.clock]
+
+    def clipping_groups(self) -> list[list[nn.Parameter]]:
+        """Clip the gradients of separate parts apart, so that the others learn as they would alone."""
+        parts = [list(part.parameters()) for part in self.separate_parts()]
+        theirs = {id(parameter) for group in parts for parameter in group}
+        return [[p for p in self.parameters() if id(p) not in theirs], *parts]
+
+    def next_heads(
+        self, states: Float[Tensor, "N h"]
+    ) -> tuple[Float[Tensor, "N V"], Float[Tensor, "N F"] | None]:
+        """Return log p of the heads and of the frames of next events that follow these states."""
+        return full_precision(self.decoder.output(states)).log_softmax(-1), None
 
     def end_log_probs(self, states: Float[Tensor, "*events h"]) -> Float[Tensor, "*events 2"]:
         """Return log p(the case goes on) and log p(it ends) from the states after events."""
@@ -47,13 +66,27 @@ class CaseModel(LanguageModel):
         return functional.logsigmoid(torch.cat([-logit, logit], dim=-1))
 
     def with_case_terms(self, loss: Loss, batch: Batch, states: Float[Tensor, "B M h"]) -> Loss:
-        """Return the loss with −log p(goes on) of events that others follow, and −log p(end) of cases."""
-        if self.end is None or batch.ends is None:
+        """Return the loss with −log p(goes on) of events that others follow, −log p(end) of cases, and times.
+
+        The ``time`` term trains the ``clock`` alone.
+        """
+        terms = {}
+        if self.end is not None and batch.ends is not None:
+            more, over = self.end_log_probs(states).unbind(-1)
+            followed = functional.pad(batch.mask[:, 1:], (0, 1))
+            terms["end"] = (more * followed + over * batch.ends).sum(1)
+        if self.clock is not None and batch.times is not None:
+            found = self.clock(states, batch.times)
+            targets = time_targets(batch.times, batch.mask, batch.ends)
+            each = [
+                mixture.log_prob(x.nan_to_num()).masked_fill(x.isnan(), 0)
+                for mixture, x in zip((found.gap, found.rest), targets, strict=True)
+            ]
+            terms["time"] = torch.stack(each).sum((0, 2))
+        if not terms:
             return loss
-        more, over = self.end_log_probs(states).unbind(-1)
-        followed = functional.pad(batch.mask[:, 1:], (0, 1))
-        log_p = (more * followed + over * batch.ends).sum(1)
-        return replace(loss, per_document=loss.per_document - log_p, terms={**loss.terms, "end": log_p})
+        total = loss.per_document - torch.stack(list(terms.values())).sum(0)
+        return replace(loss, per_document=total, terms={**loss.terms, **terms})
 
 
 @torch.no_grad()
@@ -61,6 +94,15 @@ def log_ends(model: Model, batch: Batch) -> Float[Tensor, "B M 2"] | None:
     """Return log p(the case goes on) and log p(it ends) after each event; None without ends."""
     found = with_ends(model)
     return None if found is None else found.end_log_probs(found.event_states(batch)).double()
+
+
+@torch.no_grad()
+def forecast_times(model: Model, batch: Batch) -> TimeForecast | None:
+    """Return the distributions of times after each event; None without a clock, or without times."""
+    if not isinstance(model, CaseModel) or model.clock is None or batch.times is None:
+        return None
+    found: TimeForecast = model.clock(model.event_states(batch), batch.times)
+    return found
 
 
 def with_ends(model: Model) -> CaseModel | None:

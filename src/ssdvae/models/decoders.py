@@ -233,7 +233,8 @@ class ExactDecoder(GRUDecoder):
         if position == self.slots:  # the event is complete, and a separator follows
             return self._log_softmax(rows), ExactState(decoder)
         if words is None:
-            return self._next_head(states, rows, decoder, given)
+            log_p, weights = self._head_weights(states, given)
+            return log_p, ExactState(decoder, weights)
         assert before.log_frames is not None
         if position == 1:
             log_r, head = (before.log_frames + self.support.of(words).log()).log_softmax(-1), words
@@ -256,21 +257,21 @@ class ExactDecoder(GRUDecoder):
         log_p = (by_candidate + weights.log()[..., None]).logsumexp(1)
         return log_p, ExactState(decoder, log_r, head, by_candidate)
 
-    def _next_head(
-        self,
-        states: Float[Tensor, "B h"],
-        rows: Float[Tensor, "B e"],
-        decoder: State,
-        given: Int[Tensor, " B"],
-    ) -> tuple[Float[Tensor, "B V"], ExactState]:
-        """Return log p(v | h), or log p(v | f, h) where f is given."""
-        support, log_p0 = self.support, self._log_softmax(rows)
+    def next_head(self, states: Float[Tensor, "B h"]) -> tuple[Float[Tensor, "B V"], Float[Tensor, "B F"]]:
+        """Return log p(v | h) and log p(f | h)."""
+        nothing = torch.full((len(states),), -1, device=states.device)
+        return self._head_weights(states, nothing)[0], self.log_frames(states)
+
+    def _head_weights(
+        self, states: Float[Tensor, "B h"], given: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B V"], Float[Tensor, "B F"]]:
+        """Return log p(v | h), or log p(v | f, h) where f is given, and log p(f | h) / ρ_f."""
+        support, log_p0 = self.support, self._log_softmax(self.output.project(states))
         log_reach = support.reach(log_p0[:, support.words].exp()).log()
         free, every = self.log_frames(states), torch.arange(log_reach.shape[1], device=given.device)
         certain = torch.zeros_like(free).masked_fill(every != given[:, None], -torch.inf)
         weights = certain.where(given[:, None] >= 0, free) - log_reach
-        log_p = log_p0 + support.over_words(weights.exp()).log()
-        return log_p, ExactState(decoder, weights)
+        return log_p0 + support.over_words(weights.exp()).log(), weights
 
     def _log_softmax(self, rows: Float[Tensor, "*rows e"]) -> Float[Tensor, "*rows V"]:
         return full_precision(self.output.linear(rows)).log_softmax(-1)

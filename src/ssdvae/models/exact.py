@@ -93,11 +93,14 @@ class ExactModel(CaseModel, FrameModel):
         assert chosen is not None
         return chosen
 
-    def clipping_groups(self) -> list[list[nn.Parameter]]:
-        """Clip the gradients of each reader apart, so that the generative part learns as it would alone."""
-        readers = [list(r.parameters()) for r in (self.frame_reader, self.rival) if r is not None]
-        theirs = {id(parameter) for group in readers for parameter in group}
-        return [[p for p in self.parameters() if id(p) not in theirs], *readers]
+    def separate_parts(self) -> list[nn.Module]:
+        return [*(r for r in (self.frame_reader, self.rival) if r is not None), *super().separate_parts()]
+
+    def next_heads(
+        self, states: Float[Tensor, "N h"]
+    ) -> tuple[Float[Tensor, "N V"], Float[Tensor, "N F"] | None]:
+        log_heads, log_frames = self.decoder.next_head(states)
+        return log_heads, log_frames if len(self.frames) else None
 
     def weights_to_publish(self) -> Mapping[str, Tensor]:
         """Return the weights with one reader, the one that is kept."""

@@ -117,7 +117,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
 
     def _save_pretrained(self, save_directory: Path) -> None:
         from ssdvae.models.base import Model  # which needs this module first
-        from ssdvae.models.cases import with_ends
+        from ssdvae.models.cases import CaseModel
 
         assert isinstance(self, Model)
         weights = self.weights_to_publish()
@@ -128,8 +128,9 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
             values |= {"reading": self.context_window.model_dump(), "slots": self.slots}
             if self.columns is not None:
                 values["columns"] = self.columns.model_dump(mode="json")
-            if with_ends(self) is not None:
-                values["ends"] = True
+            if isinstance(self, CaseModel):
+                parts = {"ends": self.end, "times": self.clock}
+                values |= {name: True for name, part in parts.items() if part is not None}
             path.write_text(json.dumps(values, indent=2) + "\n")
         self.vocabulary.save(save_directory / "vocab.json")
         self.frames.save(save_directory / "frames.json")
@@ -219,7 +220,10 @@ def read_model(folder: Path) -> Model:
         columns = _part("columns", _columns, values.pop("columns", None), path)
         if columns is not None and columns.slots != slots:
             raise DataError(path, None, "other slots than those of its columns", ", ".join(columns.slots))
-        ends = _part("ends", lambda value: parse(bool, value), values.pop("ends", False), path)
+        cases = {
+            name: _part(name, lambda value: parse(bool, value), values.pop(name, False), path)
+            for name in ("ends", "times")
+        }
         settings = ModelOptions.read(unversioned(values))
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
@@ -228,7 +232,7 @@ def read_model(folder: Path) -> Model:
     def create() -> Model:
         model = model_class(settings.model)(settings, vocabulary, frames, slots)
         if isinstance(model, CaseModel):
-            model.learn_cases(ends)
+            model.learn_cases(**cases)
         return model
 
     try:

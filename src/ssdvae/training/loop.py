@@ -96,6 +96,7 @@ def new_model(
     vectors: Vectors | None,
     slots: Slots = SLOTS,
     ends: bool = False,
+    times: bool = False,
 ) -> Model:
     """Return a model with weights drawn by the seed, and the pretrained vectors of words that have one."""
     with torch.random.fork_rng():
@@ -105,7 +106,7 @@ def new_model(
         model = model_class(options.model)(options.model_options, vocabulary, every, slots)
         model.prepare_training()
         if isinstance(model, CaseModel):
-            model.learn_cases(ends)
+            model.learn_cases(ends, times)
     if vectors is not None:
         weight = model.word_reader.words.weight.data
         weight[torch.from_numpy(vectors.found)] = torch.from_numpy(vectors.matrix[vectors.found])

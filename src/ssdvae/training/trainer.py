@@ -107,7 +107,8 @@ class Trainer:
         frames += unnamed_frames(options, corpus)
         refuse_if_too_large(options, words, frames, len(self.documents), longest, slots)
         vocabulary = whole.count_slots(corpus.vocabulary)
-        self.model = new_model(options, vocabulary, corpus.frames, vectors, corpus.slots, ends=corpus.ends)
+        cases = {"ends": corpus.ends, "times": corpus.times}
+        self.model = new_model(options, vocabulary, corpus.frames, vectors, corpus.slots, **cases)
         self.model.context_window = reading.model_copy(update={"longest": longest})
         self.model.columns = corpus.columns
         self.fitting = fitting_half(valid)

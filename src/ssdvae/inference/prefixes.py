@@ -1,0 +1,246 @@
+"""What follows after every event of documents, in one pass: next head, next frame, end and times.
+
+A left-to-right model has the distribution of the next head in the state after each separator. So one pass
+over the documents, and one more separator at their ends, gives what ``Rollout.after`` gives prefix by prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from ssdvae.data.batches import Batch
+from ssdvae.data.events import SLOTS, Document, Event, Slots
+from ssdvae.inference.inputs import groups, to_batch
+from ssdvae.inference.output import Ranked, Row, ranked_everywhere, slot_columns
+from ssdvae.io.progress import checkpoint
+from ssdvae.models.base import LanguageModel, Model, State, as_language_model
+from ssdvae.models.cases import CaseModel, forecast_times, log_ends
+from ssdvae.models.latents import LatentQuery, Latents, refuse_nan
+from ssdvae.models.times import DAY, TimeMixture
+
+NUMBERS = 6_000_000
+"""Probabilities that are held at once."""
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Documents that were read once, before their next event: latent variables, state and p(frame)."""
+
+    latents: Latents
+    state: State
+    log_frames: Float[Tensor, "B F"] | None  # log p(next frame); None in a model without frames
+
+    @classmethod
+    @torch.no_grad()
+    def after(cls, model: LanguageModel, read: Batch, frame: int = -1) -> Rollout:
+        """Encode documents of the same length and roll out the next event, whose frame may be given."""
+        frames = None if frame < 0 else torch.full((len(read),), frame, device=model.device)
+        latents = model.latents(LatentQuery.roll_out(read, 1, frames))
+        state, latents = model.start(read, latents), latents.after(read.mask.shape[1])
+        return cls(latents, state, model.next_frame(latents, state) if len(model.frames) else None)
+
+
+@torch.no_grad()
+def head_log_probs(model: LanguageModel, rollout: Rollout) -> Float[Tensor, "B V"]:
+    """Return log p of every head of the next event, if there is one."""
+    log_p, _ = model.next_word(rollout.state, rollout.latents, None, 0)
+    return log_p.double()
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """Some prefixes of the documents of a batch, and what follows them."""
+
+    rows: Int[Tensor, " N"]  # the document
+    places: Int[Tensor, " N"]  # the last event of the prefix
+    log_heads: Float[Tensor, "N V"]  # includes that the case goes on
+    log_frames: Float[Tensor, "N F"] | None
+    log_end: Float[Tensor, " N"] | None  # None where cases do not end
+
+
+Part = tuple[Tensor, Tensor, Tensor, Tensor | None]
+"""Documents, places, log p of heads if the case goes on, and of frames."""
+
+
+def after_every_event(model: LanguageModel, batch: Batch) -> Iterator[Prefixes]:
+    """Yield what follows each prefix of one event or more, no more than ``NUMBERS`` probabilities at once."""
+    ends, (rows, places) = log_ends(model, batch), batch.mask.nonzero(as_tuple=True)
+    size = max(1, NUMBERS // len(model.vocabulary))
+    if isinstance(model, CaseModel) and not model.conditions_on_targets:
+        with torch.no_grad():
+            longer = Batch.of_words(functional.pad(batch.tokens, (0, 0, 0, 1)))
+            latents = model.latents(LatentQuery.roll_out(longer, 0))
+            inputs, start = model.word_reader(longer.tokens), model.decoder.init_state(latents)
+            states = model.decoder(inputs, start, latents).states[:, 1:, 0]
+        starts, next_heads = range(0, len(rows), size), torch.no_grad()(model.next_heads)
+        pieces = ((rows[start : start + size], places[start : start + size]) for start in starts)
+        parts: Iterable[Part] = ((*piece, *next_heads(states[piece])) for piece in pieces)
+    else:
+        parts = _one_by_one(model, batch)
+    for row, place, log_heads, log_frames in parts:
+        checkpoint()
+        refuse_nan(log_heads)
+        log_heads, end = log_heads.double(), None
+        if ends is not None:
+            log_heads, end = log_heads + ends[row, place, :1], ends[row, place, 1]
+        yield Prefixes(row, place, log_heads, log_frames, end)
+
+
+def _one_by_one(model: LanguageModel, batch: Batch) -> Iterator[Part]:
+    """Yield the same for a model that must read each prefix by itself."""
+    for place in range(batch.mask.shape[1]):
+        row = batch.mask[:, place].nonzero()[:, 0]
+        rollout = Rollout.after(model, batch.rows(row).first(place + 1))
+        yield row, torch.full_like(row, place), head_log_probs(model, rollout), rollout.log_frames
+
+
+SHARE = 0.8
+"""The probability of the interval that is shown beside a median."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeInterval:
+    """The median of a time in seconds, and the central interval of probability ``SHARE``."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def everywhere(cls, mixture: TimeMixture) -> list[list[TimeInterval]]:
+        """Return the intervals of distributions [B M]."""
+        points = (0.5, (1 - SHARE) / 2, (1 + SHARE) / 2)
+        values = torch.stack([mixture.quantile(p) for p in points], dim=-1).tolist()
+        return [[cls(*one) for one in row] for row in values]
+
+    def to_record(self) -> dict[str, float]:
+        return {f"{name}_days": round(getattr(self, name) / DAY, 6) for name in ("median", "low", "high")}
+
+    def __str__(self) -> str:
+        return f"{duration(self.median)}, {SHARE:.0%} between {duration(self.low)} and {duration(self.high)}"
+
+
+UNITS = ((DAY, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words: 1.2 days."""
+    size, unit = next(((s, u) for s, u in UNITS if seconds >= s), UNITS[-1])
+    number = f"{seconds / size:.2g}" if seconds < 10 * size else f"{seconds / size:,.0f}"
+    return f"{number} {unit}{'' if number == '1' else 's'}"
+
+
+Times = tuple[TimeInterval | None, TimeInterval | None]
+"""The time to the next event and the remaining time of a case; None where they are not known."""
+
+
+def times_after(model: Model, batch: Batch) -> list[list[Times]] | None:
+    """Return the times after every event; None for a model or documents without times."""
+    found = forecast_times(model, batch)
+    if found is None or batch.times is None:
+        return None
+    known = (~batch.times.isnan() | ~batch.mask).all(1).tolist()
+    rest: Any = [[None] * batch.mask.shape[1]] * len(batch)
+    if log_ends_known(model):
+        rest = TimeInterval.everywhere(found.rest)
+    gaps = TimeInterval.everywhere(found.gap)
+    nothing: list[Times] = [(None, None)] * batch.mask.shape[1]
+    return [
+        list(zip(gap, left, strict=True)) if all_known else nothing
+        for gap, left, all_known in zip(gaps, rest, known, strict=True)
+    ]
+
+
+def log_ends_known(model: Model) -> bool:
+    """Tell whether the model knows where cases end, so that they have a remaining time."""
+    return isinstance(model, CaseModel) and model.end is not None
+
+
+def time_columns(times: Times) -> Row:
+    """Return times as columns of a table, in days."""
+    names = zip(("next", "remaining"), times, strict=True)
+    return {f"{n}_{k}": v for n, one in names if one is not None for k, v in one.to_record().items()}
+
+
+def time_record(times: Times) -> dict[str, Any]:
+    """Return times as parts of a JSON record."""
+    names = zip(("next_time", "remaining_time"), times, strict=True)
+    return {name: one.to_record() for name, one in names if one is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The forecast after one event."""
+
+    event: Event  # the last one that is read
+    heads: Ranked
+    frames: Ranked
+    end_probability: float | None
+    times: Times
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixForecasts:
+    """What follows after every event of a document."""
+
+    id: str
+    prefixes: tuple[Prefix, ...]
+    slots: Slots = SLOTS  # of the model
+
+    def to_record(self) -> dict[str, Any]:
+        return {"id": self.id, "prefixes": [self._record(n, p) for n, p in enumerate(self.prefixes, 1)]}
+
+    def _record(self, read: int, prefix: Prefix) -> dict[str, Any]:
+        record: dict[str, Any] = {"read": read, **slot_columns(prefix.event, self.slots)}
+        if prefix.end_probability is not None:
+            record["end_probability"] = round(prefix.end_probability, 6)
+        record |= time_record(prefix.times)
+        if prefix.frames:
+            record["frames"] = [frame.to_record("frame") for frame in prefix.frames]
+        return {**record, "heads": [head.to_record("head") for head in prefix.heads]}
+
+    def rows(self) -> Iterator[Row]:
+        """Yield one row per prefix, with the most likely heads."""
+        for read, prefix in enumerate(self.prefixes, start=1):
+            row: Row = {"id": self.id, "read": read, **slot_columns(prefix.event, self.slots)}
+            if prefix.end_probability is not None:
+                row["end_probability"] = prefix.end_probability
+            for rank, head in enumerate(prefix.heads, start=1):
+                row |= {f"next_{rank}": head.name, f"probability_{rank}": head.probability}
+            yield {**row, **time_columns(prefix.times)}
+
+
+def every_prefix(
+    model: Model, documents: Iterable[Document], top: int = 5, batch: int = 100
+) -> Iterator[PrefixForecasts]:
+    """Yield what follows after every event of each document; no more than a batch is held at once."""
+    model = as_language_model(model)
+    for group in groups(documents, batch):
+        full = [document for document in group if document.events]
+        found = iter(_answers(model, full, top) if full else ())
+        for document in group:
+            yield PrefixForecasts(document.id, tuple(next(found)) if document.events else (), model.slots)
+
+
+def _answers(model: LanguageModel, documents: Sequence[Document], top: int) -> list[list[Prefix]]:
+    read = to_batch(model, documents)
+    times = times_after(model, read)
+    answers: list[list[Prefix]] = [[] for _ in documents]
+    for part in after_every_event(model, read):
+        heads = ranked_everywhere(part.log_heads[None], model.vocabulary, top)[0]
+        frames: list[Ranked] = [()] * len(heads)
+        if part.log_frames is not None:
+            frames = ranked_everywhere(part.log_frames[None], model.frames, top)[0]
+        ends = [None] * len(heads) if part.log_end is None else part.log_end.exp().tolist()
+        where = zip(part.rows.tolist(), part.places.tolist(), strict=True)
+        for (row, place), head, frame, end in zip(where, heads, frames, ends, strict=True):
+            when = (None, None) if times is None else times[row][place]
+            answers[row].append(Prefix(documents[row].events[place], head, frame, end, when))
+    return answers
