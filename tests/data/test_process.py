@@ -15,6 +15,7 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.data.options import PrepareOptions
 from ssdvae.data.prepare import prepare
 from ssdvae.data.process import VARIANTS, Process, duration_text
+from ssdvae.data.readers import read_documents
 from ssdvae.storyworld.tickets import COLUMNS, generate_tickets, write_log
 
 # Times that go backwards and are equal, cases in pieces, a case of one event, an activity twice in a row.
@@ -118,3 +119,37 @@ def test_all_files_and_splits_count_and_the_order_of_cases_does_not(tmp_path: Pa
 )
 def test_a_duration_in_words(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
+
+
+LIFECYCLE = (
+    ("a", "Check form", "start", 1),
+    ("a", "Check form", "complete", 2),
+    ("a", "Pay", "COMPLETE", 3),
+    ("b", "Check form", "complete", 1),
+    ("b", "Pay", "start", 2),
+)
+
+
+@pytest.mark.parametrize(
+    ("lifecycle", "activities"),
+    [
+        ("complete", {"Check_form": 2, "Pay": 1}),
+        ("separate", {"Check_form+complete": 2, "Check_form+start": 1, "Pay+COMPLETE": 1, "Pay+start": 1}),
+        (None, {"Check_form": 3, "Pay": 2}),
+    ],
+)
+def test_transitions_of_a_lifecycle_are_never_merged_in_silence(
+    lifecycle: Any, activities: dict[str, int], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = ("case:concept:name", "concept:name", "lifecycle:transition", "time:timestamp")
+    path = write_rows(tmp_path / "log.csv", [names, *LIFECYCLE])
+    options = PrepareOptions(lifecycle=lifecycle, valid_share=0, test_share=0, cloze_items=0)
+    corpus = prepare(path, tmp_path / "corpus", options)
+    assert corpus.process is not None
+    assert {a.name: a.count for a in corpus.process.activities} == activities
+    assert set(activities) <= set(corpus.vocabulary.names)  # with their capitals
+    assert ("--lifecycle" in caplog.text) == (lifecycle is None)
+    # A model reads new logs in the same way.
+    assert corpus.columns is not None
+    documents = list(read_documents(path, columns=corpus.columns))
+    assert sum(len(document.events) for document in documents) == sum(activities.values())

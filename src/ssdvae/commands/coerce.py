@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from ssdvae.commands import AnyPath
 from ssdvae.data.corpus import Corpus
+from ssdvae.data.dataframes import dataframe_file, is_dataframe
 from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
 from ssdvae.data.options import ReadOptions
 from ssdvae.data.readers import Skipped, read_documents
@@ -34,7 +35,7 @@ AnyModel = Model | AnyPath | None
 """A model, a run or another folder with one, the name of one, or None for the one in the package."""
 
 Documents = AnyPath | IO[str] | IO[bytes] | AnyDocument | Iterable[AnyDocument]
-"""A file, an open file of typed events, one document, or some of them."""
+"""A file, an open file of typed events, one document, or some of them; a pandas DataFrame of events."""
 
 
 HUB = "hf://"
@@ -162,6 +163,8 @@ def as_documents(
 def _read(
     given: Documents, format: str | None, skipped: Skipped | None, model: Model, hole: str | None
 ) -> Iterator[Document]:
+    if is_dataframe(given):
+        return _read_dataframe(given, skipped, model, hole)
     if isinstance(given, str | Path):
         if hole is not None:
             report = stop_at_first_error if skipped is None else skipped
@@ -175,6 +178,13 @@ def _read(
     if not isinstance(given, Iterable):
         raise UserError(f"found {shorten(given)} as documents, expected a file or some documents")
     return _converted(given, model.slots, hole is not None)
+
+
+def _read_dataframe(
+    table: Any, skipped: Skipped | None, model: Model, hole: str | None
+) -> Iterator[Document]:
+    with dataframe_file(table) as path:
+        yield from _read(path, "parquet", skipped, model, hole)
 
 
 def _converted(given: Iterable[Any], slots: Slots, holes: bool) -> Iterator[Document]:

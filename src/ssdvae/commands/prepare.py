@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,8 @@ def prepare(
     >>> corpus = ssdvae.prepare("events.jsonl", "corpus", preset="tiny", events=5)
 
     A folder of shards may stand for a file, and so may a `datasets.Dataset`, of which a row is a document; a
-    `datasets.DatasetDict` has one for each split.
+    `datasets.DatasetDict` has one for each split. A row of a pandas DataFrame is an event: columns with the
+    names of XES (``case:concept:name``, ``concept:name``, ``time:timestamp``) need not be named.
 
     ``preset`` is a named size (tiny, small, paper) that gives defaults to the other options. Several
     processes share the work on JSON lines and shards: in a script, call it under
@@ -39,11 +41,21 @@ def prepare(
     """
     from ssdvae.commands.to_dataset import dataset_files, is_dataset
     from ssdvae.data import prepare as preparing
+    from ssdvae.data.dataframes import dataframe_file, is_dataframe
     from ssdvae.io.progress import resolve
 
     if is_dataset(sources):
         with dataset_files(sources) as files:  # which are read several times
             return prepare(files, out, preset=preset, progress=progress, **{**options, "format": "jsonl"})
+    named = dict(sources) if isinstance(sources, Mapping) else {"log": sources}
+    if any(map(is_dataframe, named.values())):
+        with ExitStack() as held:
+            for name, table in named.items():
+                named[name] = (
+                    held.enter_context(dataframe_file(table, name)) if is_dataframe(table) else table
+                )
+            files = named if isinstance(sources, Mapping) else named["log"]
+            return prepare(files, out, preset=preset, progress=progress, **options)
     engine, own = split_options(options, EngineOptions)
     read, own = split_options(own, ReadOptions)
     paths: Any = (

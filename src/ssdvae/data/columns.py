@@ -7,7 +7,7 @@ import math
 import numbers
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -17,7 +17,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from ssdvae.data.events import RESERVED, Slots, check_slots, one_word
-from ssdvae.data.options import ColumnOptions
+from ssdvae.data.options import ColumnOptions, Lifecycle
 from ssdvae.io.errors import DataError, Malformed, shorten, shorten_text
 from ssdvae.io.records import Record, parse
 
@@ -37,6 +37,7 @@ class Columns(Record, extra="ignore"):
     arguments: Annotated[tuple[str, ...], Field(strict=False)] = ()
     label: str | None = None
     gaps: bool = False
+    lifecycle: Lifecycle | None = None
     bins: dict[str, Annotated[tuple[float, ...], Field(strict=False)]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -63,7 +64,22 @@ class Columns(Record, extra="ignore"):
     def read(self) -> list[str]:
         """The names of all columns that are read, each once."""
         meant = (self.case, self.time, self.head, *self.arguments, self.label)
-        return list(dict.fromkeys(name for name in meant if name is not None))
+        names = list(dict.fromkeys(name for name in meant if name is not None))
+        return [*names, TRANSITION] if self.has_transitions else names
+
+    @property
+    def has_transitions(self) -> bool:
+        """True if rows may say which transition of its lifecycle an activity made."""
+        return TRANSITION not in self.arguments and (self.lifecycle is not None or self.case == XES.case)
+
+    def optional(self, strict: bool) -> set[str | None]:
+        """Return the columns that a table need not have; if ``strict``, all that were named must exist."""
+        there = set() if strict else {self.label}
+        return there | (set() if strict and self.lifecycle else {TRANSITION})
+
+
+TRANSITION = "lifecycle:transition"
+"""The column of XES that says whether an activity was scheduled, started, completed, …"""
 
 
 def slot_name(column: str) -> str:
@@ -95,14 +111,16 @@ def columns_of(settings: ColumnOptions, log: bool) -> Columns | None:
 # Columns in a file
 
 
-def find_places(path: Path, wanted: Iterable[str], there: Sequence[str], optional: str | None) -> list[int]:
-    """Return the index of each column in a header; −1 for the ``optional`` one if it does not exist."""
+def find_places(
+    path: Path, wanted: Iterable[str], there: Sequence[str], optional: Collection[str | None]
+) -> list[int]:
+    """Return the index of each column in a header; −1 for an ``optional`` one that does not exist."""
     plain = [name.strip() for name in there]
     places = []
     for name in wanted:
         if plain.count(name) > 1:
             raise DataError(path, None, f"{plain.count(name)} columns {name!r}", "each column once")
-        if name not in plain and name != optional:
+        if name not in plain and name not in optional:
             raise no_column(path, None, name, plain)
         places.append(plain.index(name) if name in plain else -1)
     return places
@@ -134,6 +152,11 @@ def word_of(value: Any, name: str) -> str | None:
     if isinstance(value, numbers.Real | Decimal | datetime | date):
         return one_word(str(value))
     raise Malformed(f"{shorten(value)} under {name!r}", "a word or a number")
+
+
+def case_name(value: Any, name: str = "") -> str | None:
+    """Return the name of the case in a cell, as it stands there; None if it is empty."""
+    return value.strip() or None if isinstance(value, str) else word_of(value, name)
 
 
 def number_of(value: Any, name: str) -> float | None:

@@ -21,6 +21,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+Lifecycle = Literal["complete", "separate"]
+
+
 class ReadOptions(Options):
     """Options of reading files of documents."""
 
@@ -50,6 +53,12 @@ class ColumnOptions(Options):
     label: str | None = Field(None, description="column with the frame of the event, empty if it is latent")
     gaps: bool = Field(
         False, description="add a slot with the time since the previous event, such as <1min, <1h or <1d"
+    )
+
+    lifecycle: Lifecycle | None = Field(
+        None,
+        description="events of a log that schedule, start or complete an activity: keep only those that "
+        "complete it, or make each transition an activity of its own; by default all are kept alike",
     )
 
     @property
@@ -120,7 +129,10 @@ class PrepareOptions(ColumnOptions):
         description="keep the likeliest frames of labelled events with their probabilities, where an "
         "annotator wrote them (annotate --soft): ssdvae-exact then learns from the expected label loss",
     )
-    lowercase: bool = Field(True, description="convert all words to lower case")
+    lowercase: bool | None = Field(
+        None,
+        description="convert all words to lower case; by default those of texts, not of a table or a log",
+    )
     lemmas: bool = Field(
         False, description="take the lemma of a head instead of its form, where events have lemmas"
     )

@@ -103,7 +103,7 @@ def words_of(event: Event, options: PrepareOptions) -> Words:
     words = event.padded(len(options.slot_names))
     if options.lemmas and event.lemma is not None:
         words = (one_word(event.lemma) or MISSING, *words[1:])
-    return folded(words) if options.lowercase else words
+    return words if options.lowercase is False else folded(words)
 
 
 class _Passes:
@@ -158,6 +158,8 @@ def prepare(
             translate_os_errors(out, "write"),
         ):
             options, passes = converted.source.options, _Passes(converted.source, engine, progress)
+            if options.lowercase is None:
+                options = options.changed(lowercase=converted.columns is None)
             if converted.process is not None:
                 (temporary / PROCESS).write_text(converted.process.model_dump_json(), encoding="utf-8")
             frames, vocabulary, lemmas = _count(passes, options)

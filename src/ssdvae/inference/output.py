@@ -22,6 +22,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ssdvae.data.dataframes import with_answers
 from ssdvae.data.events import Event, Slots
 from ssdvae.data.options import StreamOptions
 from ssdvae.data.readers import Skipped
@@ -148,12 +149,20 @@ def to_dataframe(answers: Answer | Iterable[Answer]) -> pandas.DataFrame:
 
     >>> ssdvae.to_dataframe(ssdvae.score("runs/first", "events.jsonl")).nlargest(10, "nats")
     >>> ssdvae.to_dataframe(ssdvae.explain("runs/first").transitions)
+
+    Of answers about the events of a log that is a DataFrame itself, return that log with further columns,
+    such as ``ssdvae:frame``.
     """
     try:
         import pandas
     except ImportError as error:
         raise UserError("a DataFrame needs pandas, which is not installed\npip install pandas") from error
-    return pandas.DataFrame.from_records([row for answer in _each(answers) for row in answer.rows()])
+    found = pandas.DataFrame.from_records([row for answer in _each(answers) for row in answer.rows()])
+    asked, model = getattr(answers, "documents", None), getattr(answers, "model", None)
+    columns = model.columns if model is not None and isinstance(asked, pandas.DataFrame) else None
+    # Answers about cases, not events, stay a table of their own.
+    by_event = {"id", "event"} <= set(found.columns) and not found.duplicated(["id", "event"]).any()
+    return with_answers(asked, found, columns) if columns is not None and by_event else found
 
 
 def answer_files(

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from ssdvae.data.columns import Columns, columns_of
+from ssdvae.data.columns import XES, Columns, columns_of
 from ssdvae.data.events import SLOTS, Document, Slots
 from ssdvae.data.options import ColumnOptions
 from ssdvae.data.readers.jsonl import read_jsonl, write_jsonl
@@ -130,14 +130,19 @@ def find_columns(options: ColumnOptions, path: Path, format: str | None) -> Colu
         return None
     choice = table_format(path, format)
     first = next(iter(list_shards(path)), path)
+    there = column_names(first, choice) if choice in ("csv", "parquet") else []
     try:
-        columns = columns_of(options, log=choice == "xes")
+        columns = columns_of(options, log=choice == "xes" or XES.case in there)
     except Malformed as error:
         names = ", ".join(column_names(first, choice)) if has_rows(first, choice) else "none"
         raise UserError(f"{error}\nthe columns of {first} are: {shorten_text(names, 400)}") from error
     if columns is not None and not has_rows(first, choice):
         flags = ", ".join(f"--{name}" for name in options.named_columns)
         raise UserError(f"{first} has documents, not the rows of a table: leave out {flags}")
+    if columns is not None and there and columns.arguments == XES.arguments and options.arguments is None:
+        # A log need not say who did something.
+        kept = tuple(name for name in columns.arguments if name in there)
+        columns = columns.model_copy(update={"arguments": kept})
     return columns
 
 

@@ -275,13 +275,11 @@ def column_rows(
     names, no arguments: they are the columns of the table that a model was trained on.
     """
     if format in ("csv", "parquet"):
-        optional = None if strict else columns.label
-        choose = lambda names: find_places(path, columns.read, names, optional)  # noqa: E731
+        choose = lambda names: find_places(path, columns.read, names, columns.optional(strict))  # noqa: E731
         return table_cells(path, format, report, choose)
     records = json_records(path, report) if format == "jsonl" else xes_events(path, report)
-    return _record_rows(
-        path, records, columns, XES.arguments if strict else (*columns.arguments, columns.label)
-    )
+    arguments = XES.arguments if strict else columns.arguments
+    return _record_rows(path, records, columns, {*arguments, *columns.optional(strict)})
 
 
 def _record_rows(

@@ -7,6 +7,7 @@ in SQL: the first time fixes the kind of the others, and an error names its line
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,15 +19,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from ssdvae.data.columns import Bins, Clock, Columns, gap_word, no_column, number_of, slot_name, word_of
+from ssdvae.data.columns import (
+    TRANSITION,
+    Bins,
+    Clock,
+    Columns,
+    case_name,
+    gap_word,
+    no_column,
+    number_of,
+    slot_name,
+    word_of,
+)
 from ssdvae.data.events import Document, Event
 from ssdvae.data.process import Process, read_process
 from ssdvae.data.readers.rows import TABLES, Cells, column_names, column_rows
 from ssdvae.data.shards import list_shards
-from ssdvae.io.errors import DataError, Malformed, UserError, shorten
+from ssdvae.io.errors import DataError, Malformed, UserError, shorten, shorten_text
 from ssdvae.io.files import Report
 from ssdvae.io.limits import LINE, SORTED, STRING_OVERHEAD, SizeCounter, format_bytes
 from ssdvae.io.progress import SILENT, Progress
+
+log = logging.getLogger("ssdvae")
 
 ROWS = 2**15
 """Rows that are inserted at once."""
@@ -95,6 +109,12 @@ def sort_rows(
                     advance(count)
         if anywhere and (absent := found.empty_columns()):
             raise no_column(path, None, absent[0], column_names(files[0], format))
+        if columns.lifecycle is None and len(found.transitions) > 1:
+            names = shorten_text(", ".join(sorted(found.transitions)))
+            log.warning(
+                f"{path}: events of {len(found.transitions)} lifecycle transitions ({names}) are kept alike; "
+                "--lifecycle complete keeps those that complete an activity, separate tells them apart"
+            )
         yield found
 
 
@@ -152,6 +172,7 @@ class SortedRows:
     ) -> None:
         self.database, self.path, self.columns, self.binned = database, path, columns, binned
         self.unit, self.clock, self.before = unit, Clock(unit), 0
+        self.transitions: set[str] = set()
         self.in_training = lru_cache(2**12)(in_training)
         slots = [(f"slot{place}", name) for place, name in enumerate((columns.head, *columns.arguments))]
         self.names = {**dict(slots), **({} if columns.label is None else {"label": columns.label})}
@@ -169,7 +190,8 @@ class SortedRows:
         number = 0
         for number, cells in rows:
             try:
-                waiting.append((self.before + number, *parse(number, cells)))
+                if (row := parse(number, cells)) is not None:
+                    waiting.append((self.before + number, *row))
             except Malformed as error:
                 report(DataError(file, number, error.found, error.expected, unit=self.unit))
             if len(waiting) == ROWS:
@@ -187,8 +209,8 @@ class SortedRows:
         self.database.unregister("waiting")
         return len(rows)
 
-    def _parser(self, file: Path) -> Callable[[int, Cells], tuple[Any, ...]]:
-        """Return a function from the cells of a row to the values that are inserted."""
+    def _parser(self, file: Path) -> Callable[[int, Cells], tuple[Any, ...] | None]:
+        """Return a function from the cells of a row to the values that are inserted; None leaves it out."""
         columns, clock = self.columns, self.clock
         where = "" if file == self.path else f" of {file.name}"
         place = {name: number for number, name in enumerate(columns.read)}
@@ -199,14 +221,21 @@ class SortedRows:
             (place[name], number_of if name in self.binned else word_of, name) for name in columns.arguments
         ]
 
-        def parse(number: int, cells: Cells) -> tuple[Any, ...]:
-            case = cells[case_at]
-            case = case.strip() if isinstance(case, str) else word_of(case, columns.case)
-            if not case:
+        step_at = place[TRANSITION] if columns.has_transitions else None
+
+        def parse(number: int, cells: Cells) -> tuple[Any, ...] | None:
+            case = case_name(cells[case_at], columns.case)
+            if case is None:
                 raise Malformed(f"no case under {columns.case!r}", "the case that the row belongs to")
             head = word_of(cells[head_at], columns.head)
             if head is None:
                 raise Malformed(f"nothing under {columns.head!r}", "what happened, since it is the --head")
+            step = None if step_at is None else word_of(cells[step_at], TRANSITION)
+            if step is not None:
+                self.transitions.add(step)
+                if columns.lifecycle == "complete" and step.lower() != "complete":
+                    return None
+                head = f"{head}+{step}" if columns.lifecycle == "separate" else head
             time = None if time_at is None else clock.read(cells[time_at], number, where)
             arguments = [kind(cells[at], name) for at, kind, name in kinds]
             label = None if label_at is None else word_of(cells[label_at], columns.label or "")
