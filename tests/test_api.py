@@ -39,6 +39,7 @@ ARGUMENTS_OF = {("prepare", split): "sources" for split in ("source", "train", "
 ELSEWHERE = {
     ("train", "resume"): "resume",
     ("score", "top"): "anomalies",
+    ("score", "by"): "anomalies",
     ("data", "action"): "public_sets",
     ("explain", "swap"): "swap",
     ("explain", "transitions"): "write_answers",

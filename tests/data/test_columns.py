@@ -144,12 +144,12 @@ def test_a_column_that_is_not_there() -> None:
     with pytest.raises(
         DataError, match=r"no column 'acton'.*there: ticket, When, action\ndid you mean 'action'"
     ):
-        find_places(Path("f"), ["acton"], there, None)
+        find_places(Path("f"), ["acton"], there, ())
     with pytest.raises(DataError, match="did you mean 'When'"):
-        find_places(Path("f"), ["when"], there, None)
+        find_places(Path("f"), ["when"], there, ())
     assert "parted by commas" in str(no_column(Path("f"), None, "action", ["ticket action when"]))
     with pytest.raises(DataError, match="2 columns 'a'"):
-        find_places(Path("f"), ["a"], ["a", "a "], None)
+        find_places(Path("f"), ["a"], ["a", "a "], ())
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pydantic import Field
 from ssdvae.commands.console import Column, TableText, chance, table_of
 from ssdvae.commands.questions import Answers, question
 from ssdvae.data.options import ReadOptions
-from ssdvae.inference.options import AnomalyOptions, SurprisalOptions
+from ssdvae.inference.options import AnomalyOptions, RankingOptions, SurprisalOptions
 from ssdvae.options import split_options, with_options
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def anomalies(
     """Return the most surprising events of all documents, with what was expected in their place.
 
     >>> ssdvae.anomalies("runs/first", "events.jsonl", top=3)[0].expected.events
+    >>> ssdvae.anomalies("runs/first", "log.xes", by="case")[0].document.percentile
     """
     from ssdvae.inference.surprisal import find_anomalies
 
@@ -103,33 +104,53 @@ def _lateness(event: ScoredEvent) -> str:
 
 
 def anomaly_table(found: Sequence[Anomaly]) -> TableText:
+    """Return the anomalies with what was expected in the place of the event."""
+    expected: Column = (
+        "expected",
+        lambda one: "; ".join(f"{event} {chance(p)}" for event, p in one.expected.outcomes[:3]),
+    )
+    if found[0].by == "case":
+        return table_of(
+            "the most surprising cases, with the event at fault",
+            found,
+            ("case", "{0.id}"),
+            ("percentile", lambda one: _share(one.document.percentile)),
+            ("event", lambda one: f"#{one.place + 1} {one.scored.event}"),
+            ("nats", "{0.scored.nats:.1f}"),
+            expected,
+        )
     return table_of(
         "the most surprising events",
         found,
         ("event", "{0.scored.event}"),
         ("where", lambda one: f"{one.id} #{one.place + 1}"),
         ("nats", "{0.scored.nats:.1f}"),
-        ("percentile", lambda one: "–" if one.scored.percentile is None else f"{one.scored.percentile:.1f}"),
-        (
-            "expected",
-            lambda one: "; ".join(f"{event} {chance(p)}" for event, p in one.expected.outcomes[:3]),
-        ),
+        ("percentile", lambda one: _share(one.scored.percentile)),
+        expected,
     )
 
 
-class ScoreOptions(SurprisalOptions):
+def _share(percentile: float | None) -> str:
+    return "–" if percentile is None else f"{percentile:.1f}"
+
+
+class ScoreOptions(SurprisalOptions, RankingOptions):
     """Options of the command, which finds anomalies with ``--top``."""
 
     top: int | None = Field(
         None,
-        description="show only the most surprising events, so many, with what was expected instead",
+        description="show only the most surprising events or cases, so many, with what was expected instead",
         ge=1,
     )
 
 
-def _ask(run: AnyModel, documents: Documents, *, top: int | None = None, **options: Any) -> Iterable[Any]:
+def _ask(
+    run: AnyModel, documents: Documents, *, top: int | None = None, by: str = "event", **options: Any
+) -> Iterable[Any]:
     """Measure how surprising events are: nats and percentiles."""
-    return score(run, documents, **options) if top is None else anomalies(run, documents, top=top, **options)
+    if top is None and by == "event":
+        return score(run, documents, **options)
+    return anomalies(run, documents, by=by, **({} if top is None else {"top": top}), **options)
 
 
 COMMAND = question(
@@ -139,5 +160,6 @@ COMMAND = question(
     (
         "ssdvae score events.jsonl --run runs/first --out scored.parquet",
         "ssdvae score events.jsonl --run runs/first --top 3",
+        "ssdvae score events.jsonl --run runs/first --by case --top 20",
     ),
 )

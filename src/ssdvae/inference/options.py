@@ -68,10 +68,21 @@ class SurprisalOptions(AnswerOptions, OpenOptions):
     batch: int = Field(100, description="batch size", ge=1)
 
 
-class AnomalyOptions(AnswerOptions, OpenOptions):
+class RankingOptions(OpenOptions):
+    """What is ranked by surprisal."""
+
+    group: ClassVar[str] = "cases"
+
+    by: Literal["event", "case"] = Field(
+        "event",
+        description="rank single events, or cases by the mean of their events, each with the event at fault",
+    )
+
+
+class AnomalyOptions(AnswerOptions, RankingOptions):
     """Options of `anomalies`."""
 
-    top: int = Field(10, description="number of events to show, most surprising first", ge=1)
+    top: int = Field(10, description="number of events or cases to show, most surprising first", ge=1)
     frames: int = Field(1, description="number of frames to show for each event, most likely first", ge=1)
     expected: int = Field(5, description="number of events to show that were expected instead", ge=1)
     beam: int = Field(100, description="beam size of the search for expected events", ge=1, le=10_000)

@@ -95,6 +95,11 @@ class ScoredDocument:
     def nats(self) -> float:
         return sum((event.nats for event in self.events), 0.0)
 
+    @property
+    def worst(self) -> int:
+        """The place of the most surprising event."""
+        return max(range(len(self.events)), key=lambda place: self.events[place].nats)
+
     def to_record(self) -> dict[str, Any]:
         record: dict[str, Any] = {"id": self.id, "nats": round(self.nats, 6), "kind": self.kind}
         if self.percentile is not None:
@@ -112,14 +117,19 @@ class ScoredDocument:
                 "event": number,
                 **slot_columns(event.event, self.slots),
                 "nats": event.nats,
-                "percentile": math.nan if event.percentile is None else event.percentile,
+                "percentile": _or_nan(event.percentile),
                 **{f"nats_{slot}": value for slot, value in zip(self.slots, event.slots, strict=True)},
                 "frame": None if best is None else best.name,
                 "frame_probability": math.nan if best is None else best.probability,
                 "document_nats": self.nats,
+                "document_percentile": _or_nan(self.percentile),
                 "kind": self.kind,
                 **({} if not timed else {"later": event.later, "earlier": event.earlier}),
             }
+
+
+def _or_nan(share: float | None) -> float:
+    return math.nan if share is None else share
 
 
 @dataclass(frozen=True)
@@ -320,16 +330,30 @@ def save_quantiles(model: Model, corpus: Corpus, folder: Path, progress: Progres
 class Anomaly:
     """A surprising event, and the forecast from the events before it."""
 
-    id: str
+    document: ScoredDocument
     place: int  # in the document, from 0
-    scored: ScoredEvent
     expected: Forecast
+    by: Literal["event", "case"] = "event"  # what was ranked
+
+    @property
+    def id(self) -> str:
+        return self.document.id
+
+    @property
+    def scored(self) -> ScoredEvent:
+        return self.document.events[self.place]
 
     def to_record(self) -> dict[str, Any]:
         return {
             "id": self.id,
             "event": self.place + 1,
             **self.scored.to_record(self.expected.slots),
+            "document_nats": round(self.document.nats, 6),
+            **(
+                {}
+                if (share := self.document.percentile) is None
+                else {"document_percentile": round(share, 2)}
+            ),
             "expected": [event.to_record(self.expected.slots) for event in self.expected.events],
             **(
                 {}
@@ -346,6 +370,9 @@ class Anomaly:
             "event": self.place + 1,
             **slot_columns(self.scored.event, self.expected.slots),
             "nats": self.scored.nats,
+            "percentile": _or_nan(self.scored.percentile),
+            "document_nats": self.document.nats,
+            "document_percentile": _or_nan(self.document.percentile),
             "expected": None if best is None else best[0],
         }
 
@@ -355,23 +382,30 @@ def find_anomalies(
 ) -> list[Anomaly]:
     """Return the events with the highest surprisal; no more than ``top`` documents are held.
 
-    Where quantiles are known, it is that beyond the median of first events, or of later ones.
+    Where quantiles are known, it is that beyond the median of first events, or of later ones. By case: the
+    documents with the highest mean surprisal, each with its most surprising event.
     """
     medians = [0.0, 0.0]
     if (quantiles := model.quantiles) is not None:
         medians = [float(np.median(quantiles.at(place)[0])) for place in (0, 1)]
-    events = (
+    found: Iterator[tuple[float, int, int, ScoredDocument]] = (
         (event.nats - medians[min(place, 1)], -number, place, document)
         for number, document in enumerate(documents)
         for place, event in enumerate(document.events)
     )
-    best = heapq.nlargest(options.top, events, key=lambda event: event[:3])
+    if options.by == "case":
+        found = (
+            (document.nats / len(document.events), -number, document.worst, document)
+            for number, document in enumerate(documents)
+            if document.events
+        )
+    best = heapq.nlargest(options.top, found, key=lambda one: one[:3])
     histories = [
         Document(document.id, tuple(event.event for event in document.events[:place]))
         for *_, place, document in best
     ]
     forecasts = next_events(model, histories, top=options.expected, beam=options.beam, batch=options.batch)
     return [
-        Anomaly(document.id, place, document.events[place], expected)
+        Anomaly(document, place, expected, options.by)
         for (*_, place, document), expected in zip(best, forecasts, strict=True)
     ]

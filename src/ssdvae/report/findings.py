@@ -28,6 +28,7 @@ from ssdvae.inference.options import GenerateOptions
 from ssdvae.inference.posterior import InferredDocument, InferredEvent, infer_documents
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import Model
+from ssdvae.report.cases import cases_ahead, unusual_cases
 from ssdvae.report.charts import Shares, percent
 from ssdvae.report.pictures import LINKS, of_transitions
 from ssdvae.report.render import Chips, Details, Figure, Name, Section, Steps, Table, absent, word_text
@@ -41,6 +42,12 @@ RARE = 0.01
 
 DOUBT = 0.05
 """A second frame is named if it is at least so probable."""
+
+CASES = 500
+"""Cases of a log among which the unusual ones are looked for."""
+
+Part = tuple[str, str, str, Callable[[], list[Any]]]
+"""A part of the page: its name in addresses, its short title, its title, and how to make its blocks."""
 
 Href = Callable[[str], str]
 """The address of more about a name."""
@@ -71,8 +78,16 @@ def findings(run: ReportedRun, options: ReportOptions, id: str) -> Iterator[Sect
         blocks = [*table, verb_table(found, f"{id}-verbs")]
         return blocks if found.clusters is None else [*blocks, paper_tables(found.clusters, f"{id}-beta")]
 
+    is_log = corpus is not None and corpus.process is not None
+    some = documents.take(np.arange(len(documents))[:CASES]) if is_log else None
+    cases = [] if some is None else some.decode(model.vocabulary, model.frames)
+    of_log: tuple[Part, ...] = (
+        ("unusual", "Unusual cases", "Unusual cases", lambda: unusual_cases(model, cases)),
+        ("ahead", "What is next", "Where cases are about to go", lambda: cases_ahead(model, cases)),
+    )
     # A picture comes first.
-    parts: tuple[tuple[str, str, str, Callable[[], list[Any]]], ...] = (
+    parts: tuple[Part, ...] = (
+        *(of_log if is_log else ()),
         (
             "follows",
             "What follows",
@@ -85,7 +100,12 @@ def findings(run: ReportedRun, options: ReportOptions, id: str) -> Iterator[Sect
             "Documents, as the model reads them",
             lambda: [readings(model, explanation(), shown)],
         ),
-        ("frames", "Frames", "Frames and their words", words),
+        (
+            "frames",
+            "Stages" if is_log else "Frames",
+            "Stages (frames) and their activities" if is_log else "Frames and their words",
+            words,
+        ),
         ("scripts", "Scripts", "Scripts that the model writes", lambda: example_scripts(model, shown)),
     )
     left_out: dict[str, list[str]] = {}
