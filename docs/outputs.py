@@ -115,6 +115,8 @@ def outputs(folder: Path) -> Iterator[tuple[Path, str]]:
 def pictures(folder: Path) -> dict[str, str]:
     """Return the pictures of answers, as SVG by file name; ``folder`` has what the commands made."""
     import ssdvae
+    from ssdvae.report.pictures import Picture
+    from ssdvae.report.process import ProcessGraph
 
     case = ["arrested police suspect in", "charged he murder with", "sang choir hymn in"]
     answers = {
@@ -128,7 +130,11 @@ def pictures(folder: Path) -> dict[str, str]:
         ],
         "links": ssdvae.explain(folder / "run", split="train", progress=False),
     }
-    return {f"{name}.svg": ssdvae.draw(answer).svg() for name, answer in answers.items()}
+    process = ssdvae.Corpus(folder / "corpus").process
+    assert process is not None
+    drawn = {"process": Picture(ProcessGraph("Which action follows which", process))}
+    drawn |= {name: ssdvae.draw(answer) for name, answer in answers.items()}
+    return {f"{name}.svg": picture.svg() for name, picture in drawn.items()}
 
 
 def main() -> int:

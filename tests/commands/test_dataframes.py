@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import ssdvae
+from ssdvae.commands.score import tables
 from ssdvae.data.columns import XES
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import Model
@@ -90,3 +91,19 @@ def test_answers_about_cases_are_a_table_of_their_own() -> None:
     vectors = ssdvae.to_dataframe(ssdvae.embed(model, table))
     assert len(vectors) == len(table)
     assert vectors["ssdvae:vector"].map(len).nunique() == 1
+
+
+def test_cases_are_ranked_by_their_mean_with_the_event_at_fault(tmp_path: Path) -> None:
+    model, table = small_model()
+    documents = sorted(ssdvae.score(model, table), key=lambda d: -d.nats / len(d.events))
+    found = ssdvae.anomalies(model, table, by="case", top=3)
+    assert [one.id for one in found] == [document.id for document in documents[:3]]
+    for one, document in zip(found, documents, strict=False):
+        assert one.scored.nats == pytest.approx(max(event.nats for event in document.events))
+    assert "the event at fault" in next(tables(found))[0]
+    ssdvae.write_answers(found, tmp_path / "cases.parquet")
+    columns = pd.read_parquet(tmp_path / "cases.parquet")
+    assert columns["document_nats"].tolist() == pytest.approx([d.nats for d in documents[:3]])
+    assert "document_percentile" in columns
+    by_event = ssdvae.anomalies(model, table, top=1)[0]
+    assert by_event.scored.nats == pytest.approx(max(e.nats for d in documents for e in d.events))

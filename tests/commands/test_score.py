@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -45,25 +44,6 @@ def test_anomalies_are_the_most_surprising_events(folder: Path, ask: Ask) -> Non
     (one,) = anomalies(run, file, top=1, expected=2)
     assert one.to_record()["nats"] == pytest.approx(top[0]["nats"])
     assert len(one.expected.events) == 2
-
-
-def test_cases_are_ranked_by_their_mean_with_the_event_at_fault(
-    folder: Path, ask: Ask, tmp_path: Path
-) -> None:
-    run, file = folder / "ssdvae-exact", folder / "events.jsonl"
-    documents = [d for d in score(run, file) if d.events]
-    documents.sort(key=lambda d: -d.nats / len(d.events))
-    words = ["score", file, "--run", run, "--by", "case"]
-    top = records(ask(*words, "--top", "3", "--json"))
-    assert [case["id"] for case in top] == [d.id for d in documents[:3]]
-    worst = [max(d.events, key=lambda event: event.nats).nats for d in documents[:3]]
-    assert [case["nats"] for case in top] == pytest.approx(worst, abs=1e-4)
-    assert "the event at fault" in ask(*words)
-    ask(*words, "--out", tmp_path / "cases.csv")
-    with (tmp_path / "cases.csv").open(newline="") as table:
-        rows = list(csv.DictReader(table))
-    assert len(rows) == min(10, len(documents))
-    assert float(rows[0]["document_percentile"]) == pytest.approx(documents[0].percentile)
 
 
 def test_anomalies_have_as_many_frames_as_asked_for(folder: Path, ask: Ask) -> None:

@@ -140,7 +140,7 @@ def test_names_of_bins_can_be_read() -> None:
 
 def test_a_column_that_is_not_there() -> None:
     there = ["ticket", "When", "action"]
-    assert find_places(Path("f"), ["action", "ticket", "stage"], there, optional="stage") == [2, 0, -1]
+    assert find_places(Path("f"), ["action", "ticket", "stage"], there, optional=["stage"]) == [2, 0, -1]
     with pytest.raises(
         DataError, match=r"no column 'acton'.*there: ticket, When, action\ndid you mean 'action'"
     ):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any
+from xml.etree import ElementTree
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssdvae.data.process import Activity, Edge, Process, Variant
 from ssdvae.report.layout import lay_out
+from ssdvae.report.pictures import Picture
 from ssdvae.report.process import DRAWN, ProcessGraph, process_section
 from tests.report.conftest import render_block
 
@@ -79,6 +81,7 @@ def test_every_drawn_activity_is_on_a_shown_path_from_the_start_to_the_end(trace
     assert all(0 <= node.x <= graph.width and 0 <= node.y <= graph.height for node in nodes)
     page = "".join(map(render_block, process_section(process).blocks))
     assert "<b>" not in page
+    ElementTree.fromstring(Picture(graph).svg())  # XML that stands alone
 
 
 def reached(edges: set[tuple[int, int]], start: int) -> set[Any]:
