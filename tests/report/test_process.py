@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssdvae.data.process import Activity, Edge, Process, Variant
+from ssdvae.inference.surprisal import score_documents
+from ssdvae.report.cases import cases_ahead, unusual_cases
 from ssdvae.report.layout import lay_out
 from ssdvae.report.pictures import Picture
 from ssdvae.report.process import DRAWN, ProcessGraph, process_section
 from tests.report.conftest import render_block
+from tests.toys import named_documents, toy_documents, toy_exact
 
 EDGES = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=30, unique=True)
 
@@ -89,3 +92,18 @@ def reached(edges: set[tuple[int, int]], start: int) -> set[Any]:
     while more := {b for a, b in edges if a in found} - found:
         found |= more
     return found
+
+
+def test_a_page_names_the_most_unusual_case_and_what_comes_next() -> None:
+    model = toy_exact(slots=2)
+    documents = named_documents(toy_documents([3, 1, 4, 2], slots=2), model)
+    scored = sorted(score_documents(model, documents), key=lambda d: -d.nats / len(d.events))
+    unusual = unusual_cases(model, documents)[-1]
+    assert [row[0] for row in unusual.rows] == [document.id for document in scored]
+    assert unusual.rows[0][2].startswith(f"#{scored[0].worst + 1} ")
+    ahead = cases_ahead(model, documents)[-1]
+    assert {row[0]: row[-1] for row in ahead.rows} == {
+        d.id: d.events[(len(d.events) + 1) // 2].head for d in documents if len(d.events) > 1
+    }
+    assert f"#{scored[0].worst + 1} " in render_block(unusual)
+    assert "expected next" in render_block(ahead)

@@ -78,7 +78,7 @@ def findings(run: ReportedRun, options: ReportOptions, id: str) -> Iterator[Sect
         blocks = [*table, verb_table(found, f"{id}-verbs")]
         return blocks if found.clusters is None else [*blocks, paper_tables(found.clusters, f"{id}-beta")]
 
-    is_log = corpus is not None and corpus.process is not None
+    is_log = run.corpus is not None and run.corpus.process is not None
     some = documents.take(np.arange(len(documents))[:CASES]) if is_log else None
     cases = [] if some is None else some.decode(model.vocabulary, model.frames)
     of_log: tuple[Part, ...] = (
