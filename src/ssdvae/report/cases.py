@@ -10,7 +10,7 @@ from ssdvae.inference.forecast import Forecast, next_events
 from ssdvae.inference.options import AnomalyOptions
 from ssdvae.inference.surprisal import find_anomalies, score_documents
 from ssdvae.models.base import Model
-from ssdvae.report.render import Chips, Name, Table
+from ssdvae.report.render import AnyCell, Chips, Name, Table
 
 CASES, EXPECTED, BEFORE = 10, 3, 4
 """Cases in a table, what was expected in each, and the activities before that are named."""
@@ -19,7 +19,7 @@ CASES, EXPECTED, BEFORE = 10, 3, 4
 def unusual_cases(model: Model, documents: Sequence[Document]) -> list[Any]:
     """Return the cases with the highest mean surprisal, each with its most surprising event."""
     options = AnomalyOptions(by="case", top=CASES, expected=EXPECTED)
-    rows = [
+    rows: list[list[AnyCell]] = [
         [
             one.id,
             "–" if one.document.percentile is None else f"{one.document.percentile:.0f}",
@@ -46,7 +46,7 @@ def cases_ahead(model: Model, documents: Sequence[Document]) -> list[Any]:
     """Return what is expected next in cases of which only the first half is read, and what came."""
     some = [document for document in documents if len(document.events) > 1][:CASES]
     halves = [Document(d.id, d.events[: (len(d.events) + 1) // 2]) for d in some]
-    rows = [
+    rows: list[list[AnyCell]] = [
         [
             half.id,
             " → ".join(event.head for event in half.events[-BEFORE:]),
