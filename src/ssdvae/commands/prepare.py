@@ -54,8 +54,8 @@ def prepare(
                 named[name] = (
                     held.enter_context(dataframe_file(table, name)) if is_dataframe(table) else table
                 )
-            files = named if isinstance(sources, Mapping) else named["log"]
-            return prepare(files, out, preset=preset, progress=progress, **options)
+            logs: Any = named if isinstance(sources, Mapping) else named["log"]
+            return prepare(logs, out, preset=preset, progress=progress, **options)
     engine, own = split_options(options, EngineOptions)
     read, own = split_options(own, ReadOptions)
     paths: Any = (

@@ -150,7 +150,9 @@ def _ask(
     """Measure how surprising events are: nats and percentiles."""
     if top is None and by == "event":
         return score(run, documents, **options)
-    return anomalies(run, documents, by=by, **({} if top is None else {"top": top}), **options)
+    if top is not None:
+        options["top"] = top
+    return anomalies(run, documents, by=by, **options)
 
 
 COMMAND = question(
