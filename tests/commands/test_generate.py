@@ -24,7 +24,9 @@ def test_generate(folder: Path, ask: Ask) -> None:
     for script in record["scripts"]:
         assert len(script["events"]) == 4
         assert script["seeds"] == 2
-        assert all(event["planned"] and event["inferred"] for event in script["events"])
+        assert all(event["planned"] for event in script["events"])
+        # The head of a generated event may be a word that was no head in training: its frame is unknown.
+        assert all(event["inferred"] for event in script["events"][:2])
     assert ask(*words, "--json") == ask(*words, "--json")
     for method in ("sample", "greedy", "beam"):
         shown = ask(*words, "--method", method, "--no-repeat", "--distinct-roles")
@@ -50,7 +52,7 @@ def test_an_event_is_an_object_a_mapping_or_a_text(folder: Path, ask: Ask) -> No
 def test_a_wrong_seed_event_is_a_clear_error(folder: Path) -> None:
     wrong: Any
     for wrong in ([{"subj": "she"}], [3], "a b c d e", [["met"]]):
-        with pytest.raises(UserError, match="a seed event: found"):
+        with pytest.raises(UserError, match="an event: found"):
             generate(folder / "ssdvae", wrong)
 
 

@@ -117,7 +117,7 @@ def test_the_figures_are_those_of_the_packed_model(runs: list[Path], packed: Pac
 
 def test_what_is_usual_goes_with_it(packed: PackedModel) -> None:
     assert SurprisalQuantiles.read(packed.folder) is not None
-    (scored,) = ssdvae.score(packed.folder, DOCUMENTS)
+    (scored,) = ssdvae.score(packed.folder, TYPED)
     assert all(event.percentile is not None for event in scored.events)
 
 

@@ -107,7 +107,8 @@ def forbidden(
 class ScriptEvent:
     """A generated event, with the frame it was generated from and the frame inferred from the script.
 
-    Both are None in a model without frames; the first also where the frame was summed out.
+    Both are None in a model without frames; the first also where the frame was summed out, the second where
+    the head was never seen in training.
     """
 
     event: Event
