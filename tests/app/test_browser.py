@@ -22,6 +22,10 @@ SCRIPT = urlencode([("e", "chased ann dog"), ("f", ""), ("e", "caught bob"), ("f
 PATHS = (
     f"/read?{SCRIPT}",
     f"/next?{SCRIPT}&go=1",
+    f"/fill?{SCRIPT}&e=%3F&f=",
+    f"/similar?{SCRIPT}",
+    "/read?e=zzz+ann&tour=1",
+    "/card",
     "/frames?q=Trial",
     "/frames",
     "/documents?frame=Trial",
@@ -71,6 +75,22 @@ def test_what_is_typed_is_answered_at_once_and_kept_in_the_address(open_view: Op
     page.locator("[data-remove]").first.click()
     expect(frames).to_have_count(1)
     expect(boxes.first).to_have_value("caught bob")
+
+
+def test_each_action_is_an_entry_of_the_history(open_view: Open) -> None:
+    """What is typed into one box is one action."""
+    page = open_view("/read")
+    boxes, frames = page.locator("[name=e]"), page.locator(".answer .frame")
+    boxes.first.fill("met ann")
+    expect(frames).to_have_count(1)
+    boxes.nth(1).fill("dated bob")
+    expect(frames).to_have_count(2)
+    boxes.nth(1).fill("married bob")
+    expect(page.locator(".words").nth(1)).to_contain_text("married")
+    page.go_back()
+    expect(frames).to_have_count(1)
+    page.go_back()
+    expect(frames).to_have_count(0)
 
 
 def test_events_that_are_pasted_are_taken_apart(open_view: Open) -> None:

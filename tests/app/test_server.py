@@ -317,6 +317,36 @@ def test_frames_of_a_file_and_of_scripts_where_there_are_no_documents(
         assert "name some at the start" in alone.ask("/documents").text
 
 
+def test_two_models_answer_side_by_side_and_answers_are_saved(runs: list[Path], tmp_path: Path) -> None:
+    packed = tmp_path / "packed"
+    shutil.copytree(runs[0], packed)
+    (packed / "README.md").write_text("---\nlicense: mit\n---\n# A card\n\n<script>alert(3)</script>\n")
+    events = [("e", "chased ann dog"), ("e", "?"), ("e", "tried eve")]
+    with serving([packed, runs[1]]) as both:
+        page = both.ask(f"/fill?{urlencode([*events, ('beside', 'rnnlm')])}").text
+        assert page.count("by both sides") == 2
+        assert "<h2>rnnlm</h2>" in page
+        page = both.ask(f"/next?{urlencode([*events[:1], ('beside', 'rnnlm')])}").text
+        assert page.count("Probabilities:") == 2
+        page = both.ask(f"/similar?{urlencode(events[:1])}").text
+        assert "cosine" in page
+        assert "chased" in page
+        for view in ("read", "next", "similar", "frames", "documents"):
+            asked = urlencode([*events[:1], ("format", "json")])
+            assert both.ask(f"/{view}?{asked}").json, view
+            table = both.ask(f"/{view}?{asked.replace('json', 'csv')}")
+            assert "attachment" in table.headers["content-disposition"]
+            assert len(table.text.splitlines()) > 1, view
+        card = both.ask("/card").text
+        assert "<h1>A card</h1>" in card
+        assert "<script>alert(3)" not in card
+        assert "mit" not in card
+        # What the model does not know is said.
+        assert "is unknown to the model" in both.ask("/read?e=zzz+ann").text
+        assert both.ask("/frames/Trial").status == 307
+        assert both.ask("/nothing").status == 404
+
+
 def test_the_command_says_what_is_wrong(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", str(runs[0]), "--host", "0.0.0.0"]) == 2
     assert "--token" in capsys.readouterr().err

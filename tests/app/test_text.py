@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, expect
 
+from ssdvae.app.examples import EXAMPLES
 from ssdvae.app.views import LONGEST_TEXT
 from ssdvae.data.options import ExtractOptions
 from ssdvae.extraction.extract import extract_text
@@ -19,19 +21,20 @@ TEXT = "The police arrested a man. He left."
 
 
 def found_in(served: Served, text: str) -> tuple[int, list[str], str]:
+    """The status, the marked verbs, and the page."""
     reply = served.ask(f"/read?{urlencode({'text': text})}")
-    there = reply.headers.get("location", "")
-    return reply.status, parse_qs(urlsplit(there).query).get("e", []), reply.text
+    return reply.status, re.findall(r'class="span[^"]*">(\w+)<', reply.text), reply.text
 
 
 def test_a_text_becomes_its_events(runs: list[Path], spacy_model: Path) -> None:
     document = extract_text(TEXT, ExtractOptions(spacy_model=str(spacy_model)))
     with serving(runs[:1], spacy_model=str(spacy_model)) as served:
-        status, events, _ = found_in(served, TEXT)
-        assert status == 303
-        assert [e.split()[0] for e in events] == [event.head for event in document.events]
-        status, events, page = found_in(served, "...")
-        assert (status, events) == (200, [])
+        status, verbs, page = found_in(served, TEXT)
+        assert (status, verbs) == (200, [event.head for event in document.events])
+        assert page.count('id="event-') == len(verbs)
+        assert len(re.findall(r'href="/read\?text=', page)) == len(EXAMPLES)
+        status, verbs, page = found_in(served, "...")
+        assert (status, verbs) == (200, [])
         assert "no events were found" in page
         assert "at most" in found_in(served, "x" * (LONGEST_TEXT + 1))[2]
 
@@ -47,10 +50,12 @@ def test_a_text_is_typed_and_read(browser: Browser, runs: list[Path], spacy_mode
     with serving(runs[:1], spacy_model=str(spacy_model)) as served:
         opened = Opened(browser, served.link + "/read")
         page = opened.page
-        page.get_by_text("Or read a text").click()
-        page.get_by_label("A text", exact=True).fill(TEXT)
+        page.get_by_label("A text, in English").fill(TEXT)
         page.get_by_role("button", name="Find its events").click()
-        expect(page.locator(".answer .frame").first).to_be_visible()
-        assert page.locator("[name=e]").first.input_value().startswith("arrested")
+        expect(page.locator(".marked .span").first).to_contain_text("arrested")
+        page.get_by_text("Other frames").first.click()
+        expect(page.locator(".others .chips").first).to_be_visible()
+        page.get_by_role("link", name="Change these events").click()
+        expect(page.locator("[name=e]").first).to_have_value(re.compile("^arrested"))
         assert opened.wrong == []
         page.context.close()

@@ -2,16 +2,73 @@
 
 from __future__ import annotations
 
+import json
+from urllib.parse import parse_qsl, urlsplit
+
 import pytest
 
-from ssdvae.app.views import State, suggestions
-from ssdvae.data.events import Event
+from ssdvae.app.server import address_of
+from ssdvae.app.views import State, Step, download, pieces, suggestions, tour_address
+from ssdvae.data.events import Event, Origin
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.inference.forecast import Forecast
 from ssdvae.inference.generation import Script, ScriptEvent
 from ssdvae.inference.output import Candidate
-from ssdvae.report.findings import Scripts
+from ssdvae.report.findings import FrameRow, Scripts
 from tests.report.conftest import render_block
+
+
+def test_a_text_is_marked_at_the_verbs_of_its_events() -> None:
+    text = "Ann left. She was seen and heard."
+    places = [(verb, text.index(verb)) for verb in ("heard", "left", "seen", "seen")]
+    events = [Event(verb, origin=Origin(0, start, start + len(verb))) for verb, start in places]
+    found = pieces(text, events)
+    assert "".join(piece.text for piece in found) == text
+    marked = [(piece.text, piece.place) for piece in found if piece.place is not None]
+    assert marked == [("left", 1), ("seen", 2), ("heard", 0)]
+    assert pieces("", []) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("frames/Arrest", "/frames?q=Arrest"),
+        ("Frame/", "/frames"),
+        ("documents/police", "/documents?words=police"),
+        ("api", "/docs"),
+        ("about", "/card"),
+        ("index.html", "/read"),
+        ("api/nothing", None),
+        ("wp-login.php", None),
+    ],
+)
+def test_addresses_that_one_may_guess(path: str, place: str | None) -> None:
+    assert address_of(path) == place
+
+
+def test_the_tour_goes_through_four_views_and_ends() -> None:
+    place, seen = tour_address(State(), 1), []
+    while place:
+        split = urlsplit(place)
+        seen.append(split.path)
+        step = Step.of(State.of(parse_qsl(split.query)))
+        assert step is not None
+        assert step.number == len(seen)
+        place = step.then
+    assert seen == ["/read", "/next", "/frames", "/documents"]
+    assert Step.of(State()) is None
+    assert Step.of(State(rest={"tour": "9"})) is None
+
+
+def test_answers_as_a_table_have_every_column() -> None:
+    rows = [FrameRow("Arrest", 9.0, [("arrested", 0.5)], [("Trial", 0.25)])]
+    lines = bytes(download("frames", rows, "csv").body).decode().splitlines()
+    assert lines == [
+        "frame,events,word,share,after",
+        "Arrest,9,arrested,0.5,",
+        "Arrest,9,,0.25,Trial",
+    ]
+    assert json.loads(bytes(download("frames", rows, "json").body))[0]["frame"] == "Arrest"
 
 
 def test_a_known_word_can_be_chosen_and_the_unknown_one_cannot() -> None:

@@ -2,16 +2,33 @@
 "use strict";
 document.documentElement.classList.add("scripted");
 
+// Work that takes longer than a moment is told, here or on the way to another page.
+let slow;
+const work = () => { slow ??= setTimeout(() => { document.getElementById("working").hidden = false; }, 300); };
+const rest = () => { clearTimeout(slow); slow = undefined; document.getElementById("working").hidden = true; };
+addEventListener("pagehide", rest);
+addEventListener("pageshow", rest);
+document.addEventListener("submit", (event) => { if (!event.target.matches("[data-live]")) work(); });
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href^='/']");
+  if (link && !link.hasAttribute("download") && !event.ctrlKey && !event.metaKey && !event.shiftKey) work();
+});
+// The address says all that a page shows, so going back is reading it again.
+addEventListener("popstate", () => location.reload());
+
 // What is typed is asked at once: the same page is fetched, and its parts take the place of those that are here.
 all("form[data-live]").forEach((form) => {
-  let waiting, asking;
-  const update = async () => {
+  let waiting, asking, typing;
+  const update = async (action) => {
     asking?.abort();
     asking = new AbortController();
     const address = `${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`;
-    history.replaceState(null, "", address);
+    // One entry for each action: what is typed into one box is one.
+    const again = address === location.pathname + location.search;
+    if (!again) history[action ? "pushState" : "replaceState"](null, "", address);
     const main = document.getElementById("main");
     main.classList.add("busy");
+    work();
     try {
       const answer = await fetch(address, { signal: asking.signal });
       const text = await answer.text();
@@ -30,11 +47,17 @@ all("form[data-live]").forEach((form) => {
       document.getElementById("problem")?.replaceChildren(sentence);
     }
     main.classList.remove("busy");
+    rest();
   };
-  const soon = () => { clearTimeout(waiting); waiting = setTimeout(update, 200); };
-  form.addEventListener("input", soon);
-  form.addEventListener("change", soon);
-  form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(waiting); update(); });
+  let action = false;
+  const soon = (begins) => {
+    action ||= begins;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => { update(action); action = false; }, 200);
+  };
+  form.addEventListener("input", (event) => { soon(event.target !== typing); typing = event.target; });
+  form.addEventListener("change", (event) => { soon(event.target !== typing); typing = undefined; });
+  form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(waiting); update(true); });
 
   const list = form.querySelector(".editor");
   if (!list) return;
@@ -59,7 +82,7 @@ all("form[data-live]").forEach((form) => {
     event.preventDefault();
     const row = event.target.closest("li");
     box(row.nextElementSibling && !box(row.nextElementSibling).value ? row.nextElementSibling : insert(row)).focus();
-    soon();
+    soon(true);
   });
   list.addEventListener("input", (event) => {
     const row = event.target.closest("li");
@@ -74,7 +97,7 @@ all("form[data-live]").forEach((form) => {
     lines.slice(1).forEach((line) => { row = insert(row, line); });
     if (!row.nextElementSibling) insert(row);
     box(row).focus();
-    soon();
+    soon(true);
   });
   list.addEventListener("click", (event) => {
     if (!event.target.matches("[data-remove]")) return;
@@ -83,15 +106,15 @@ all("form[data-live]").forEach((form) => {
     row.remove();
     number();
     box(next)?.focus();
-    soon();
+    soon(true);
   });
 });
 
-// Copy what a box has.
+// Copy what a box has, or the address.
 document.addEventListener("click", async (event) => {
-  if (!event.target.matches("[data-copy]")) return;
-  const box = document.getElementById(event.target.dataset.copy);
+  if (!event.target.matches("[data-copy], [data-link]")) return;
+  const box = document.getElementById(event.target.dataset.copy ?? "");
   let done = true;
-  try { await navigator.clipboard.writeText(box.value); } catch { box.select(); done = document.execCommand("copy"); }
+  try { await navigator.clipboard.writeText(box ? box.value : location.href); } catch { box?.select(); done = document.execCommand("copy"); }
   event.target.nextElementSibling.textContent = done ? " copied" : " select it, and copy it";
 });

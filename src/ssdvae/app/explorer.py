@@ -26,7 +26,7 @@ from ssdvae.data.readers import read_documents
 from ssdvae.data.readers.jsonl import Title, read_titles
 from ssdvae.extraction.extract import extract_text
 from ssdvae.extraction.framenet import Definitions
-from ssdvae.inference.embedding import EmbeddedDocument
+from ssdvae.inference.embedding import EmbeddedDocument, EventIndex, SimilarEvent
 from ssdvae.inference.embedding import embed as embed_documents
 from ssdvae.inference.forecast import forecasts
 from ssdvae.inference.generation import Script, generate
@@ -132,6 +132,11 @@ class Library:
             return Statistics.measure(self.model, some, "", self.corpus.lemmas, least=1)
         read = [document for document in self.originals if document.events]
         return Statistics.measure(self.model, to_numbers(self.model, read), "", least=1) if read else None
+
+    @cached_property
+    def index(self) -> EventIndex:
+        """The events of the documents, to find those near to others."""
+        return EventIndex.of(self.model, self.originals)
 
     @cached_property
     def definitions(self) -> Definitions | None:
@@ -256,6 +261,12 @@ class Explorer:
                 library.nats += [d.nats / max(len(d.events), 1) for d in scored]
         return library
 
+    async def nearest(self, of: ExploredModel, events: Sequence[Event], top: int) -> list[SimilarEvent]:
+        """Return the nearest events of the documents of a model."""
+        async with of.library.reading:
+            found = await self._ask(of, nearest, list(events), [TURN + 1] * len(events), top)
+        return [one for some in found for one in some]
+
     async def statistics(self, of: ExploredModel) -> Statistics:
         """Return the counts of the frames of a model."""
         async with of.library.reading:
@@ -361,6 +372,11 @@ def write(of: ExploredModel, seeds: Sequence[Seed], options: GenerateOptions) ->
 def extract(of: ExploredModel, texts: Sequence[str], options: ExtractOptions) -> Iterable[Document]:
     """Return the events of each text."""
     return (extract_text(text, options) for text in texts)
+
+
+def nearest(of: ExploredModel, events: Sequence[Event], top: int) -> Iterable[list[SimilarEvent]]:
+    """Return the nearest events of the documents to each event."""
+    return (of.library.index.search([event], top) for event in events)
 
 
 def read_documents_of(of: ExploredModel, items: Sequence[None]) -> Sequence[None]:

@@ -27,6 +27,7 @@ class ExploreOptions(Options):
         None, description="access token (at least 12 characters); included in the printed URL"
     )
     open: bool = Field(True, description="open the browser")
+    demo: bool = Field(False, description="begin with a tour of four steps")
     split: Split = Field("valid", description="which split of a corpus is shown")
     sample: int = Field(1_000, description="documents to show, at most", ge=1)
     spacy_model: str = Field(

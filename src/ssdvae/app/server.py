@@ -22,7 +22,7 @@ from ssdvae.app.connection import Connection
 from ssdvae.app.explorer import ExploredModel, Explorer, Library
 from ssdvae.app.guard import HEADER_BYTES, Guard, problem
 from ssdvae.app.options import LOCAL, ExploreOptions
-from ssdvae.app.views import TITLES, State, Views
+from ssdvae.app.views import TITLES, State, Views, tour_address
 from ssdvae.data.corpus import Corpus
 from ssdvae.io.errors import UserError, shorten
 from ssdvae.io.run import Run
@@ -40,6 +40,16 @@ ASSETS = {
 }
 """All files that can be asked for."""
 
+
+ELSEWHERE = {
+    **dict.fromkeys(("index.html", "home", "infer", "score", "text"), "read"),
+    **dict.fromkeys(("forecast", "generate", "scripts"), "next"),
+    **dict.fromkeys(("frame", "words", "word", "search"), "frames"),
+    **dict.fromkeys(("document", "corpus"), "documents"),
+    **dict.fromkeys(("model", "models", "about", "readme"), "card"),
+    **dict.fromkeys(("api", "help", "redoc", "swagger"), "docs"),
+}
+"""The views by other names that one may guess."""
 
 SHUTDOWN_SECONDS = 1
 """Seconds that requests have to end when the server stops; what is still computed is given up."""
@@ -97,7 +107,7 @@ def create_app(explorer: Explorer, port: int) -> ASGIApp:
 
     @app.get("/", include_in_schema=False)
     async def start() -> Response:
-        return RedirectResponse("/read")
+        return RedirectResponse(tour_address(State(), 1) if options.demo else "/read")
 
     @app.get("/assets/{name}", include_in_schema=False)
     async def assets(name: str) -> Response:
@@ -110,9 +120,29 @@ def create_app(explorer: Explorer, port: int) -> ASGIApp:
     for name in TITLES:
         route = app.get(f"/{name}", include_in_schema=False, response_class=HTMLResponse, response_model=None)
         route(_page(getattr(views, name)))
+
+    @app.get("/{path:path}", include_in_schema=False)
+    async def elsewhere(path: str) -> Response:
+        place = address_of(path)
+        return (
+            problem(404, f"there is no page /{shorten(path)}") if place is None else RedirectResponse(place)
+        )
+
     names = {f"[{name}]" if ":" in name else name for name in (*LOCAL, options.host)}
     hosts = frozenset(f"{name}:{port}" for name in names) | (names if port == 80 else frozenset())
     return Guard(app, hosts, options)
+
+
+def address_of(path: str) -> str | None:
+    """Return the view that an address that somebody guessed must mean; None if there is no such view."""
+    view, _, rest = path.strip("/").partition("/")
+    if view == "api" and rest:
+        return None  # a program must be told
+    view = ELSEWHERE.get(view.lower(), view.lower())
+    if view not in TITLES:
+        return None
+    about = {"frames": "q", "documents": "words"}.get(view)
+    return State().address(view, *([(about, rest)] if about and rest else []))
 
 
 def _explain(problem: dict[str, Any]) -> str:

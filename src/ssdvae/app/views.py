@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import csv
+import io
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 from urllib.parse import urlencode
 
-from starlette.responses import RedirectResponse, Response
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+from starlette.responses import Response
 
 from ssdvae.analysis.statistics import Statistics
+from ssdvae.app.examples import EXAMPLES
 from ssdvae.app.explorer import ExploredModel, Explorer, Seed, extract, forecast, infer, score, write
 from ssdvae.data.events import MISSING, SLOTS, Document, Event, document_to_record
 from ssdvae.data.options import ExtractOptions
+from ssdvae.data.readers.jsonl import Title
 from ssdvae.data.vocabulary import UNKNOWN
 from ssdvae.extraction.framenet import Definitions
 from ssdvae.extraction.readers.text import has_parser
+from ssdvae.inference.embedding import SimilarEvent
 from ssdvae.inference.forecast import FRAME, Forecast
 from ssdvae.inference.generation import Script
+from ssdvae.inference.infill import FilledDocument
+from ssdvae.inference.lookup import Substitutes
 from ssdvae.inference.inputs import OovStats
-from ssdvae.inference.options import GenerateOptions, InferOptions, NextOptions, SurprisalOptions
-from ssdvae.inference.surprisal import ScoredEvent
+from ssdvae.inference.options import (
+    FillOptions,
+    GenerateOptions,
+    InferOptions,
+    NextOptions,
+    SurprisalOptions,
+)
+from ssdvae.inference.posterior import InferredDocument, InferredEvent
+from ssdvae.inference.surprisal import ScoredDocument, ScoredEvent
 from ssdvae.io.errors import UserError
 from ssdvae.io.records import to_json
 from ssdvae.models.base import LanguageModel
+from ssdvae.models.hub import README
 from ssdvae.report.charts import NeighbourGraph, percent
 from ssdvae.report.findings import (
     ROWS,
@@ -36,18 +55,24 @@ from ssdvae.report.findings import (
     document_block,
     frame_table,
 )
-from ssdvae.report.render import Figure, Heading, Name, Steps, Table, Text, absent, render
+from ssdvae.report.render import AnyCell, Figure, Heading, Name, Steps, Table, Text, absent, render
 
 TITLES = {
-    "read": ("Read", "What a model makes of events that you type"),
+    "read": ("Read", "What a model makes of what you type"),
     "next": ("Next", "What could happen next"),
+    "fill": ("Fill", "What is missing"),
+    "similar": ("Similar", "Events that are alike"),
     "frames": ("Frames", "The frames that a model knows"),
     "documents": ("Documents", "Documents, as a model reads them"),
+    "card": ("Model", "How the model was made, and what it is for"),
     "docs": ("API", "The same answers for programs"),
 }
 """The views: a short title, and a long one."""
 
-SUGGESTIONS, PAGE, WORDS, NEIGHBOURS, EXAMPLES = 8, 10, 20, 7, 3
+EDITED = ("read", "next", "fill", "similar")
+"""The views of events that are typed: the events go along from one to another."""
+
+SUGGESTIONS, PAGE, WORDS, NEIGHBOURS, SHOWN = 8, 10, 20, 7, 3
 
 ANOMALY = 90
 """The percentile of surprisal from which on an event is called unusual."""
@@ -63,8 +88,18 @@ class Line:
     text: str = ""
     frame: str = ""
     answer: EventBlock | None = None
+    others: Sequence[Name] = ()  # frames that it may also have
+    unknown: str | None = None  # why nothing sure can be said
     surprise: str | None = None
     anomaly: bool = False
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a text: between events, or the verb of the event with this place."""
+
+    text: str
+    place: int | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +139,11 @@ class State:
         lines = [*((line.text, line.frame) for line in self.events), *((text, "") for text in more)]
         return [pair for text, frame in lines for pair in (("e", text), ("f", frame))]
 
+    def saved(self, view: str, format: str) -> str:
+        """Return the address of what a view shows, as a file."""
+        rest = [pair for pair in self.rest.items() if pair[0] not in ("format", "tour")]
+        return self.address(view, *self.script(), *rest, ("format", format))
+
     def address(self, view: str, *parts: tuple[str, str]) -> str:
         """Return the address of a view of the same model; what is empty is left out, but not in a script."""
         pairs = [("run", self.run), *parts]
@@ -122,68 +162,110 @@ class Views:
     def __init__(self, explorer: Explorer, openapi: Callable[[], Mapping[str, Any]]) -> None:
         self.explorer, self.openapi = explorer, openapi
 
-    def _page(self, view: str, state: State, of: ExploredModel, **data: Any) -> str:
-        script = state.script() if view in ("read", "next") else []
+    def _page(
+        self, view: str, state: State, of: ExploredModel, answers: Sequence[Any] = (), **data: Any
+    ) -> str | Response:
+        """Return the page of a view, or its answers as a file."""
+        if (format := state.get("format")) in FORMATS and answers:
+            return download(view, answers, format)
+        script = state.script() if view in EDITED else []
         links = [
-            (title, state.address(name, *(script if name in ("read", "next") else [])), name == view)
+            (title, state.address(name, *(script if name in EDITED else [])), name == view)
             for name, (title, _) in TITLES.items()
         ]
         title, heading = TITLES[view]
         shared = {"title": title, "heading": heading, "links": links, "models": list(self.explorer.models)}
-        return render(f"{view}.html", of=of, state=state, **shared, **data)
+        step = Step.of(state)
+        return render(f"{view}.html", of=of, state=state, step=step, view=view, **shared, **data)
+
+    def _sides(self, state: State) -> list[ExploredModel]:
+        """Return the model, and the one beside it if another is named."""
+        names = dict.fromkeys((self.explorer.find(state.run).name, state.get("beside")))
+        return [self.explorer.find(name) for name in names if name]
 
     def _events(self, state: State, of: ExploredModel) -> tuple[Event, ...]:
         return self.explorer.parse_events((line.text for line in state.events), of.model.slots)
 
     async def read(self, state: State) -> str | Response:
-        """Return the frames of events that are typed; the events of a text are found first."""
-        of, error = self.explorer.find(state.run), None
+        """Return the frames of events that are typed, or of those of a text, which is shown with them."""
+        of, error, text = self.explorer.find(state.run), None, state.get("text")
         events: tuple[Event, ...] = ()
         lines, summary = state.lines, None
+        answers: list[Any] = []
         try:
-            if text := state.get("text"):
-                parts = (("e", typed(event)) for event in await self._extract(of, text))
-                return RedirectResponse(state.address("read", *parts), 303)
-            events = self._events(state, of)
+            if text:
+                events = await self._extract(of, text)
+                lines = tuple(Line(typed(event)) for event in events)
+            else:
+                events = self._events(state, of)
             if events:
-                lines, summary = await self._read(state, of, events)
+                lines, summary, answers = await self._read(of, lines, events)
         except UserError as wrong:
             error = str(wrong)
+        parser = has_parser(self.explorer.options.spacy_model)
         return self._page(
             "read",
             state,
             of,
+            answers=answers,
             error=error,
             lines=(*lines, Line()),
+            pieces=pieces(text, events),
             warning=OovStats.of(of.model, [Document("", events)]).warning,
             summary=summary,
-            text=state.get("text") if of.model.slots == SLOTS else None,
-            parser=has_parser(self.explorer.options.spacy_model),
+            text=text if of.model.slots == SLOTS else None,
+            parser=parser,
+            examples=list(examples(state, parser)) if of.model.slots == SLOTS else [],
+            edit=state.address("read", *(("e", typed(event)) for event in events)),
             longest=LONGEST_TEXT,
         )
 
     async def _read(
-        self, state: State, of: ExploredModel, events: tuple[Event, ...]
-    ) -> tuple[tuple[Line, ...], str]:
-        """Return the lines with their answers, and a summary."""
-        told = [line.frame.strip() for line in state.events]
+        self, of: ExploredModel, lines: Sequence[Line], events: tuple[Event, ...]
+    ) -> tuple[tuple[Line, ...], str, list[Any]]:
+        """Return the lines with their answers, a summary, and the answers themselves."""
+        told = [line.frame.strip() for line in lines if line.text.strip()]
         for name in filter(None, told):
             of.model.frames.find(name, "frame")
         events = tuple(e.changed(frame=frame or None) for e, frame in zip(events, told, strict=True))
         document = Document("typed", events)
         surprisals: Iterator[tuple[str, bool]] = iter(())
+        given: list[Any] = []
         if isinstance(of.model, LanguageModel):
-            (scored,) = await self.explorer.ask(of, score, [document], SurprisalOptions(open=True))
-            surprisals = map(_surprise, scored.events)
+            given = list(await self.explorer.ask(of, score, [document], SurprisalOptions(open=True)))
+            surprisals = map(_surprise, given[0].events)
         options = InferOptions(top=4, attention=True, observe_frames=any(told))
         (found,) = await self.explorer.ask(of, infer, [document], options)
         # A frame that was told is no truth to be held against.
-        answers = iter(document_block(found, compare=False).events)
-        lines = [
-            Line(line.text, line.frame, next(answers), *next(surprisals, ())) if line.text.strip() else line
-            for line in state.lines
+        answers = zip(document_block(found, compare=False).events, found.events, strict=True)
+        read = [
+            self._line(found.unknown_words, line, *next(answers), next(surprisals, ()))
+            if line.text.strip()
+            else line
+            for line in lines
         ]
-        return tuple(lines), " → ".join(inferred.frame or "unknown" for inferred in found.events) + "."
+        summary = " → ".join(inferred.frame or "unknown" for inferred in found.events) + "."
+        return tuple(read), summary, [Reading(found, given[0] if given else None)]
+
+    def _line(
+        self,
+        words: Substitutes,
+        line: Line,
+        block: EventBlock,
+        inferred: InferredEvent,
+        surprise: Sequence[Any],
+    ) -> Line:
+        """Return a line with its answer."""
+        others = [
+            Name(other.name, other.probability) for other in inferred.frames[inferred.frame is not None :]
+        ]
+        unknown = None
+        if not inferred.head_known:
+            head = inferred.event.head
+            near = words.get(head) or words.get(head.lower())
+            said = f"it is read as “{near}”" if near else "its frame cannot be told"
+            unknown = f"“{head}” is unknown to the model: {said}"
+        return Line(line.text, line.frame, block, others, unknown, *surprise)
 
     async def _extract(self, of: ExploredModel, text: str) -> tuple[Event, ...]:
         """Return the events of a text, in its order."""
@@ -199,18 +281,21 @@ class Views:
             raise UserError("no events were found in this text: it has no sentence with a verb of its own")
         return self.explorer.parse_events(document.events, of.model.slots)
 
-    async def next(self, state: State) -> str:
+    async def next(self, state: State) -> str | Response:
         """Return what could come after events that are typed, and continuations."""
         of, error = self.explorer.find(state.run), None
         pin, head = state.get("pin"), state.get("head")
         events: tuple[Event, ...] = ()
-        ahead, scripts = None, list[Script]()
+        sides: list[Side] = []
+        scripts = list[Script]()
         try:
             events = self._events(state, of)
             if events:
-                given = tuple((k, v) for k, v in ((FRAME, pin), (of.model.slots[0], head)) if v)
-                options = NextOptions(top=SUGGESTIONS)
-                (ahead,) = await self.explorer.ask(of, forecast, [Document("typed", events)], options, given)
+                for side in self._sides(state):
+                    given = tuple((k, v) for k, v in ((FRAME, pin), (side.model.slots[0], head)) if v)
+                    document, options = Document("typed", events), NextOptions(top=SUGGESTIONS)
+                    (ahead,) = await self.explorer.ask(side, forecast, [document], options, given)
+                    sides.append(Side(side.name, ahead, list(suggestions(state, pin, head, ahead))))
                 if "go" in state.rest:
                     seed = Seed(events, (pin,) if pin else ())
                     how = GenerateOptions(events=3, scripts=3, seed=state.number("seed"))
@@ -226,30 +311,79 @@ class Views:
             error=error,
             lines=(*state.lines, Line()),
             warning=OovStats.of(of.model, [Document("", events)]).warning,
-            ahead=ahead,
-            suggestions=[] if ahead is None else list(suggestions(state, pin, head, ahead)),
+            answers=[side.answer for side in sides],
+            sides=sides,
             scripts=Scripts(scripts),
             jsonl="\n".join(to_json(record, ensure_ascii=False) for record in records),
         )
 
-    async def frames(self, state: State) -> str:
+    async def fill(self, state: State) -> str | Response:
+        """Return candidates for what is missing among events that are typed."""
+
+        async def ask(of: ExploredModel, document: Document) -> Side:
+            (found,) = await self.explorer.fill(of, [document], FillOptions(top=SUGGESTIONS))
+            return Side(of.name, found, list(_filled(found)))
+
+        return await self._blocks("fill", state, ask)
+
+    async def similar(self, state: State) -> str | Response:
+        """Return the nearest events of the documents."""
+
+        async def ask(of: ExploredModel, document: Document) -> Side:
+            await self.explorer.library(of)
+            found = await self.explorer.nearest(of, document.events, SUGGESTIONS)
+            return Side(of.name, found, [_nearest(found, of.library.titles)])
+
+        return await self._blocks("similar", state, ask)
+
+    async def _blocks(
+        self, view: str, state: State, ask: Callable[[ExploredModel, Document], Awaitable[Side]]
+    ) -> str | Response:
+        """Return a view that asks each model the same of the events that are typed."""
+        of, error = self.explorer.find(state.run), None
+        sides: list[Side] = []
+        events: tuple[Event, ...] = ()
+        try:
+            events = self._events(state, of)
+            if events:
+                sides = [await ask(side, Document("typed", events)) for side in self._sides(state)]
+        except UserError as wrong:
+            error = str(wrong)
+        answers = [one for side in sides for one in _listed(side.answer)]
+        warning = OovStats.of(of.model, [Document("", events)]).warning
+        lines = (*state.lines, Line())
+        return self._page(view, state, of, answers, error=error, lines=lines, sides=sides, warning=warning)
+
+    async def card(self, state: State) -> str | Response:
+        """Return the model card."""
+        of = self.explorer.find(state.run)
+        path = None if of.library.folder is None else of.library.folder / README
+        text = path.read_text(encoding="utf-8") if path is not None and path.is_file() else ""
+        # Markup of its own is shown as text: a card may come from anywhere.
+        markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+        body = Markup(markdown.render(re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)))
+        return self._page("card", state, of, card=body)
+
+    async def frames(self, state: State) -> str | Response:
         """Return one frame with its meaning, words and neighbours; or what a word is; or all frames."""
         of, error, wanted = self.explorer.find(state.run), None, state.get("q")
         blocks: list[Any] = []
         more = None
+        answers: list[FrameRow] = []
         try:
             found = await self.explorer.statistics(of)
+            answers = [row for row in _rows(found) if wanted in ("", row.name)]
 
             def href(name: str) -> str:
                 return state.address("frames", ("q", name))
 
             if not wanted:
-                blocks = frame_table(_rows(found), "all-frames", href)
+                blocks = frame_table(answers, "all-frames", href)
             elif wanted in of.model.frames:
                 library = await self.explorer.library(of)
                 shown = library.find(frame=wanted)
                 title = f"In {'documents' if library.name else 'scripts'} ({len(shown):,})"
-                examples = [document_block(d, title=library.titles.get(d.id)) for d in shown[:EXAMPLES]]
+                examples = [document_block(d, title=library.titles.get(d.id)) for d in shown[:SHOWN]]
                 blocks = [
                     *_meaning(library.definitions, wanted),
                     *_frame(found, wanted, href),
@@ -261,13 +395,13 @@ class Views:
                 blocks = list(_word(found, wanted, href))
         except UserError as wrong:
             error = str(wrong)
-        return self._page("frames", state, of, error=error, found=blocks, more=more)
+        return self._page("frames", state, of, answers, error=error, found=blocks, more=more)
 
-    async def documents(self, state: State) -> str:
+    async def documents(self, state: State) -> str | Response:
         """Return the documents with some frame and some words, a page of them."""
         of, error = self.explorer.find(state.run), None
         page, anomalies = max(1, state.number("page")), "anomalies" in state.rest
-        found = []
+        found: list[InferredDocument] = []
         if of.library.name is not None:
             try:
                 library = await self.explorer.library(of, anomalies)
@@ -283,6 +417,7 @@ class Views:
             "documents",
             state,
             of,
+            answers=found,
             error=error,
             anomalies=anomalies if isinstance(of.model, LanguageModel) else None,
             first=first,
@@ -297,10 +432,28 @@ class Views:
             moves=[(name, state.address("documents", *rest, ("page", str(to)))) for name, to in moves],
         )
 
-    async def docs(self, state: State) -> str:
+    async def docs(self, state: State) -> str | Response:
         """Return the reference of the REST API: FastAPI's own asks another host for scripts."""
         blocks = list(reference(self.openapi()))
         return self._page("docs", state, self.explorer.find(state.run), found=blocks)
+
+
+def pieces(text: str, events: Sequence[Event]) -> list[Piece]:
+    """Return a text in pieces, so that the verb of each event can be marked."""
+    found, end = [], 0
+    spans = [(e.origin.start, e.origin.end, n) for n, e in enumerate(events) if e.origin is not None]
+    for start, stop, place in sorted(spans):
+        if start >= end:  # of two events with one verb, the first is marked
+            found += [Piece(text[end:start]), Piece(text[start:stop], place)]
+            end = stop
+    return [*found, Piece(text[end:])] if found else []
+
+
+def examples(state: State, parser: bool) -> Iterator[Name]:
+    """Yield examples to click: texts where there is a parser, else events."""
+    for title, text, events in EXAMPLES:
+        parts = [("text", text)] if parser else [("e", event) for event in events]
+        yield Name(title, None, state.address("read", *parts))
 
 
 def _surprise(event: ScoredEvent) -> tuple[str, bool]:
@@ -310,6 +463,136 @@ def _surprise(event: ScoredEvent) -> tuple[str, bool]:
     words = f"more surprising than {percent(event.percentile / 100)} of events"
     anomaly = event.percentile >= ANOMALY
     return f"unusual: {words}" if anomaly else words, anomaly
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is said of a document: its frames, and its surprisal if the model predicts words."""
+
+    inferred: InferredDocument
+    scored: ScoredDocument | None
+
+    def to_record(self) -> dict[str, Any]:
+        scored = None if self.scored is None else self.scored.to_record()
+        return {"infer": self.inferred.to_record(), "score": scored}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield one row per event."""
+        scored: Iterable[dict[str, Any]] = repeat({}) if self.scored is None else self.scored.rows()
+        return ({**other, **row} for row, other in zip(self.inferred.rows(), scored, strict=False))
+
+
+@dataclass(frozen=True)
+class Side:
+    """The answer of one model, and what is shown of it."""
+
+    name: str
+    answer: Any
+    blocks: Sequence[Any]
+
+
+def _listed(answer: Any) -> Sequence[Any]:
+    return answer if isinstance(answer, list) else [answer]
+
+
+def _filled(found: FilledDocument) -> Iterator[Any]:
+    """Yield the candidates for each hole."""
+    for hole in found.holes:
+        yield Heading(f"Event {hole.place + 1}", 2)
+        if hole.frames:
+            yield "Its frame:"
+            yield chips([(frame.name, frame.probability) for frame in hole.frames])
+        rows = [[typed(f.event), percent(f.probability), percent(f.before)] for f in hole.fillings]
+        head = ["may have been", "by both sides", "by what came before"]
+        yield Table(f"What event {hole.place + 1} may have been", head, rows)
+    if not found.holes:
+        yield absent("Nothing is missing: type ? for an event, or ? in an event for a word.")
+
+
+def _nearest(found: Sequence[SimilarEvent], titles: Mapping[str, Title]) -> Table:
+    """Return the nearest events in a table."""
+    rows: list[list[AnyCell]] = []
+    for one in found:
+        title = titles.get(one.id)
+        where = Name(title.title, None, title.url or None) if title else Name(one.id)
+        rows.append([typed(one.asked), typed(one.event), where, f"{one.similarity:.2f}"])
+    return Table("The nearest events", ["event", "is like", "in", "cosine"], rows, names=3)
+
+
+FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
+"""Files that a view can be saved as."""
+
+
+def download(view: str, answers: Sequence[Any], format: str) -> Response:
+    """Return answers as a file: their records as JSON, or their rows as CSV."""
+    if format == "json":
+        text = to_json([answer.to_record() for answer in answers], ensure_ascii=False, indent=1)
+    else:
+        rows = [row for answer in answers for row in answer.rows()]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        file = io.StringIO()
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(rows)
+        text = file.getvalue()
+    name = f'attachment; filename="{view}.{format}"'
+    return Response(text, media_type=FORMATS[format], headers={"Content-Disposition": name})
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the tour: what to see here, and where it goes on."""
+
+    number: int
+    text: str
+    then: str  # an address, empty after the last step
+
+    @classmethod
+    def of(cls, state: State) -> Step | None:
+        """Return the step that an address names."""
+        number = state.number("tour") if "tour" in state.rest else 0
+        if not 1 <= number <= len(TOUR):
+            return None
+        then = tour_address(state, number + 1) if number < len(TOUR) else ""
+        return cls(number, TOUR[number - 1][2], then)
+
+
+SCRIPT = (("e", "arrested police suspect in"), ("e", "charged he murder with"))
+
+TOUR: tuple[tuple[str, tuple[tuple[str, str], ...], str], ...] = (
+    (
+        "read",
+        (*SCRIPT, ("e", "sang choir hymn in")),
+        "Three events, as verb, subject, object and preposition. Beside each stands its frame, the kind of "
+        "event that the model takes it for, and how surprising it is after those before: a hymn is unusual "
+        "here. Change a word, and the answer follows.",
+    ),
+    (
+        "next",
+        SCRIPT,
+        "What could happen next: whole events, frames and verbs with their probabilities. Choose one, and "
+        "the story goes on with it.",
+    ),
+    (
+        "frames",
+        (("q", "Arrest"),),
+        "One frame: what it means, what comes before and after it, and its words. Each name leads further; "
+        "the search box knows words too.",
+    ),
+    (
+        "documents",
+        (("anomalies", "1"),),
+        "Documents that the model has not learned from, the most surprising first. Open one in Read to see "
+        "which of its events are unusual.",
+    ),
+)
+"""The steps of the tour: a view, its state, and what to see."""
+
+
+def tour_address(state: State, number: int) -> str:
+    """Return the address of a step of the tour."""
+    view, parts, _ = TOUR[number - 1]
+    return state.address(view, *parts, ("tour", str(number)))
 
 
 @dataclass(frozen=True)

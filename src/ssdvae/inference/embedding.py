@@ -209,30 +209,53 @@ class SimilarEvent:
         yield self.to_record()
 
 
+@dataclass(frozen=True)
+class EventIndex:
+    """The distinct events of documents with their vectors; each is read alone."""
+
+    model: Model
+    places: list[tuple[str, int, Event]]  # the id of its document, its place in it, and the event
+    neighbours: Any  # of scikit-learn
+    batch: int
+
+    @classmethod
+    def of(cls, model: Model, among: Iterable[Document], batch: int = 200) -> EventIndex:
+        """Return the events of documents. Equal events count once, where they occur first."""
+        from sklearn.neighbors import NearestNeighbors  # slow to import
+
+        first: dict[str, tuple[str, int, Event]] = {}
+        for document in among:
+            for place, event in enumerate(document.events):
+                first.setdefault(str(event), (document.id, place, event))
+        if not first:
+            raise UserError("there are no events to compare with")
+        places = list(first.values())
+        vectors = encode(model, [event for _, _, event in places], batch, weight=NEIGHBOUR_SUM)
+        return cls(model, places, NearestNeighbors(metric="cosine").fit(vectors), batch)
+
+    def search(self, asked: Sequence[Event], top: int) -> list[SimilarEvent]:
+        """Return the ``top`` events nearest to each event, by the cosine of their vectors."""
+        vectors = encode(self.model, list(asked), self.batch, weight=NEIGHBOUR_SUM)
+        distances, rows = self.neighbours.kneighbors(vectors, min(top, len(self.places)))
+        return [
+            SimilarEvent(
+                event,
+                rank,
+                id,
+                place,
+                neighbour,
+                1 - distance,
+                heads_known(self.model, [event]),
+                self.model.slots,
+            )
+            for event, near, far in zip(asked, rows.tolist(), distances.tolist(), strict=True)
+            for rank, (row, distance) in enumerate(zip(near, far, strict=True), start=1)
+            for id, place, neighbour in [self.places[row]]
+        ]
+
+
 def similar(
     model: Model, asked: Sequence[Event], among: Iterable[Document], top: int = 5, batch: int = 200
 ) -> list[SimilarEvent]:
-    """Return the ``top`` events of documents nearest to each event, by the cosine of their vectors.
-
-    All events are read alone. Equal events count once, where they occur first.
-    """
-    from sklearn.neighbors import NearestNeighbors  # slow to import
-
-    first: dict[str, tuple[str, int, Event]] = {}
-    for document in among:
-        for place, event in enumerate(document.events):
-            first.setdefault(str(event), (document.id, place, event))
-    if not first:
-        raise UserError("there are no events to compare with")
-    places = list(first.values())
-    vectors = encode(model, [event for _, _, event in places], batch, weight=NEIGHBOUR_SUM)
-    index = NearestNeighbors(n_neighbors=min(top, len(places)), metric="cosine").fit(vectors)
-    distances, rows = index.kneighbors(encode(model, list(asked), batch, weight=NEIGHBOUR_SUM))
-    return [
-        SimilarEvent(
-            event, rank, id, place, neighbour, 1 - distance, heads_known(model, [event]), model.slots
-        )
-        for event, near, far in zip(asked, rows.tolist(), distances.tolist(), strict=True)
-        for rank, (row, distance) in enumerate(zip(near, far, strict=True), start=1)
-        for id, place, neighbour in [places[row]]
-    ]
+    """Return the ``top`` events of documents nearest to each event."""
+    return EventIndex.of(model, among, batch).search(asked, top)

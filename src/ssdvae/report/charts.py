@@ -24,8 +24,10 @@ Shares = Sequence[tuple[str, float]]
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent; one that is not quite nothing or all does not look so."""
-    text = "<1" if 0 < share < 0.005 else ">99" if 0.995 <= share < 1 else f"{100 * share:.0f}"
+    """Return a share in per cent, to two digits; one that is not quite nothing or all does not look so."""
+    value = 100 * share
+    small, large = 0 < value < 0.01, 99.5 <= value < 100
+    text = "<0.01" if small else ">99" if large else f"{value:.2g}" if 0 < value < 9.95 else f"{value:.0f}"
     return f"{text}\N{NO-BREAK SPACE}%"
 
 

@@ -260,6 +260,15 @@ class FrameRow:
     words: Shares
     after: Shares
 
+    def to_record(self) -> dict[str, Any]:
+        return {"frame": self.name, "events": round(self.count), "words": self.words, "after": self.after}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield one row per word, and one per frame that follows."""
+        for kind, shares in (("word", self.words), ("after", self.after)):
+            for name, share in shares:
+                yield {"frame": self.name, "events": round(self.count), kind: name, "share": share}
+
 
 def frame_rows(found: Explanation) -> Iterator[FrameRow]:
     """Yield the frames that are expected most."""
