@@ -28,8 +28,8 @@ from ssdvae.inference.embedding import SimilarEvent
 from ssdvae.inference.forecast import FRAME, Forecast
 from ssdvae.inference.generation import Script
 from ssdvae.inference.infill import FilledDocument
-from ssdvae.inference.lookup import Substitutes
 from ssdvae.inference.inputs import OovStats
+from ssdvae.inference.lookup import Substitutes
 from ssdvae.inference.options import (
     FillOptions,
     GenerateOptions,
