@@ -89,6 +89,7 @@ def test_each_action_is_an_entry_of_the_history(open_view: Open) -> None:
     expect(page.locator(".words").nth(1)).to_contain_text("married")
     page.go_back()
     expect(frames).to_have_count(1)
+    expect(page.locator("html.scripted")).to_be_attached()  # it listens again
     page.go_back()
     expect(frames).to_have_count(0)
 
