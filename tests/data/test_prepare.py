@@ -156,7 +156,7 @@ def test_the_manifest_names_its_sources(sources: dict[Split, Path], tmp_path: Pa
     corpus = prepare(sources, tmp_path / "out", PrepareOptions(events=2))
     recorded = {source["path"]: source["sha256"] for source in corpus.manifest["sources"]}
     assert recorded == {str(path): sha256(path) for path in sources.values()}
-    assert corpus.manifest["settings"] == PrepareOptions(events=2).to_dict()
+    assert corpus.manifest["settings"] == PrepareOptions(events=2, lowercase=True).to_dict()
     for name, digest in corpus.manifest["sha256"].items():
         assert sha256(tmp_path / "out" / name) == digest
 
