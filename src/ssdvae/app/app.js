@@ -14,7 +14,10 @@ document.addEventListener("click", (event) => {
   if (link && !link.hasAttribute("download") && !event.ctrlKey && !event.metaKey && !event.shiftKey) work();
 });
 // The address says all that a page shows, so going back is reading it again.
-addEventListener("popstate", () => location.reload());
+// A link to a place on this page (the skip link) is no step back.
+const shown = () => location.pathname + location.search;
+let address_shown = shown();
+addEventListener("popstate", () => { if (shown() !== address_shown) location.reload(); });
 
 // What is typed is asked at once: the same page is fetched, and its parts take the place of those that are here.
 all("form[data-live]").forEach((form) => {
@@ -24,8 +27,9 @@ all("form[data-live]").forEach((form) => {
     asking = new AbortController();
     const address = `${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`;
     // One entry for each action: what is typed into one box is one.
-    const again = address === location.pathname + location.search;
+    const again = address === shown();
     if (!again) history[action ? "pushState" : "replaceState"](null, "", address);
+    address_shown = shown();
     const main = document.getElementById("main");
     main.classList.add("busy");
     work();
