@@ -65,8 +65,10 @@ def _packs(folder: Path) -> list[Kind]:
             return bool(values.get("weights", "") != json.loads(kept)["weights"])
         names = ("event", "document", "first_event")
         rows = [*(getattr(found, name) for name in names), *found.slots, *(found.first_slots or [])]
-        orderly = all(row == sorted(row) and all(map(math.isfinite, row)) for row in rows)
-        return orderly and rows == [*map(values.get, names), *values["slots"], *values["first_slots"]]
+        # Those of first events may be missing.
+        orderly = all(row == sorted(row) and all(map(math.isfinite, row)) for row in rows if row is not None)
+        written = [*map(values.get, names), *values["slots"], *(values.get("first_slots") or [])]
+        return orderly and rows == written
 
     kept = quantiles.read_bytes()
     return [
