@@ -44,7 +44,7 @@ Sparse = list[list[Count]]
 
 
 class Counts(Record):
-    """What the file holds."""
+    """The contents of the file."""
 
     split: str
     documents: Count

@@ -140,7 +140,7 @@ class Library:
 
     @cached_property
     def definitions(self) -> Definitions | None:
-        """What the frames mean, if that came with the model."""
+        """Return the meanings of the frames, if they came with the model."""
         return None if self.folder is None else Definitions.read(self.folder / DEFINITIONS)
 
     def find(self, frame: str = "", words: str = "", anomalies: bool = False) -> list[InferredDocument]:

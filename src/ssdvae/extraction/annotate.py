@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ssdvae.data.corpus import SOFT_FRAMES
 from ssdvae.data.events import Document, Event
 from ssdvae.data.options import AnnotateOptions, ExtractOptions
 from ssdvae.data.readers import Skipped, read_documents
@@ -34,8 +35,8 @@ CHUNK = 1000
 """Documents that a process takes at once: annotating them takes about as long as starting a process."""
 
 
-SOFT_FRAMES, SOFT_PROBABILITY = 4, 0.05
-"""With ``soft``, so many frames are written at most, and those after the first if they are so likely."""
+SOFT_PROBABILITY = 0.05
+"""With ``soft``, frames after the first are written if they are so likely."""
 
 
 class Annotator(Protocol):

@@ -94,7 +94,7 @@ class FrameDefinition(Record):
 
 
 class Definitions(Record):
-    """What frames mean, and who says so."""
+    """The meanings of frames, and their source."""
 
     source: str
     frames: dict[str, FrameDefinition]

@@ -69,7 +69,7 @@ class SurprisalOptions(AnswerOptions, OpenOptions):
 
 
 class RankingOptions(OpenOptions):
-    """What is ranked by surprisal."""
+    """Options of a ranking by surprisal."""
 
     group: ClassVar[str] = "cases"
 

@@ -188,7 +188,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class PrefixForecasts:
-    """What follows after every event of a document."""
+    """The forecasts after every event of a document."""
 
     id: str
     prefixes: tuple[Prefix, ...]
