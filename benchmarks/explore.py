@@ -43,7 +43,7 @@ def pinned(core: int, *command: str) -> list[str]:
 
 
 def infer_rates(run: str, file: Path) -> list[float]:
-    """Documents of `infer` on the file a second, and a second of the processor; without the time to start."""
+    """Return documents of `infer` a second, by the clock and by the processor, without the time to start."""
     with tempfile.TemporaryDirectory() as folder:
         command = pinned(0, sys.executable, "-c", INFER, run, str(file), f"{folder}/out.jsonl")
         done = subprocess.run(command, env=ONE_THREAD, check=True, capture_output=True, text=True)

@@ -155,7 +155,7 @@ Answer = tuple[str, Predictions, dict[str, float]]
 
 
 def majority(task: Task) -> Predictions:
-    """The most frequent label of the head within the scenario, else of the scenario."""
+    """Predict the most frequent label of the head within the scenario, else of the scenario."""
     counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for story, event, label in task.labelled():
         counts[story.scenario, event.head][label] += 1
@@ -205,7 +205,7 @@ def quality(stories: Sequence[Story], predictions: Predictions) -> tuple[float, 
 
 
 def regression(task: Task, words: Words) -> Predictions:
-    """A logistic regression for each scenario on the head and the vectors of the slots; C by validation."""
+    """Fit a logistic regression for each scenario on head and vectors of the slots; C by validation."""
     from scipy.sparse import csr_matrix, hstack
     from sklearn.linear_model import LogisticRegression
 
@@ -241,7 +241,7 @@ def regression(task: Task, words: Words) -> Predictions:
 
 
 def tagger(task: Task, words: Words, seed: int, **changes: Any) -> Predictions:
-    """The BiLSTM-CRF, stopped by validation."""
+    """Train the BiLSTM-CRF, stopped by validation."""
     scenarios = {name: number for number, name in enumerate(task.allowed)}
     ids = {label: number for number, label in enumerate(task.labels)}
     allowed = {
@@ -423,7 +423,7 @@ def agreement(stories: Sequence[Story], classes: Sequence[Sequence[Any]]) -> flo
 
 
 def cluster(task: Task, words: Words, seed: int) -> list[list[int]]:
-    """k-means of each scenario on the vectors of its events, with as many clusters as it has labels."""
+    """Cluster the events of each scenario by k-means on their vectors, one cluster per label."""
     from sklearn.cluster import KMeans
 
     models = {}

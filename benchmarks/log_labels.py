@@ -53,7 +53,7 @@ def labelled_log(name: str, data: Path) -> list[Document]:
 
 
 def _event(activity: str, label: str) -> Event:
-    return Event(activity.partition("+")[0].replace(" ", "_"), frame=label.replace(" ", "_"))
+    return Event(activity.partition("+")[0], frame=label)
 
 
 LOGS = ("tickets", "Helpdesk", "bpi_challenge_2013_incidents")

@@ -21,8 +21,9 @@ from torch.nn import functional
 
 from benchmarks.log_data import Case, Classes, Log, Prefixes
 
-EPOCHS, READ, PATIENCE, BATCH = 30, 400_000, 4, 64
-"""At most so many epochs, or so many events; early stopping; cases in a batch."""
+EPOCHS, READ, TRIAL, PATIENCE, BATCH = 20, 300_000, 100_000, 4, 64
+"""Most epochs, and events that are read, at least three times, as by our default; in a trial; early stopping;
+cases in a batch."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def losses(network: Network, batch: Padded, encoder: Encoder) -> Tensor:
     return torch.stack([torch.stack([nats, *errors.sum((0, 1))]), counts])
 
 
-def fit(log: Log, options: NetworkOptions, seed: int) -> Fit:
+def fit(log: Log, options: NetworkOptions, seed: int, read: int = READ) -> Fit:
     """Train a network on the training split, and keep the epoch that is best on the validation split."""
     torch.manual_seed(seed)
     start, shuffle = time.process_time(), np.random.default_rng(seed)
@@ -198,7 +199,7 @@ def fit(log: Log, options: NetworkOptions, seed: int) -> Fit:
     optimizer = torch.optim.AdamW(network.parameters(), options.learning_rate, weight_decay=0.01)
     train, valid = batches(log.train, encoder), batches(log.valid, encoder)
     events = sum(len(case.days) for case in log.train)
-    epochs = min(EPOCHS, max(8, round(READ / events)))
+    epochs = min(EPOCHS, max(3, round(read / events)))
     best, weights, stale = float("inf"), copy.deepcopy(network.state_dict()), 0
     for epoch in range(epochs):
         network.train()

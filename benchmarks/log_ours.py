@@ -1,4 +1,4 @@
-"""Our models on a log, trained with their defaults: the next activity and the end after every prefix."""
+"""Our models on a log, trained with their defaults: next activity, end and times after every prefix."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from typing import cast
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 import ssdvae
 from benchmarks.log_data import SPLITS, Case, Log, file_of
-from benchmarks.log_measures import Floats
-from ssdvae.data.batches import Batch, collate, within_bounds
+from benchmarks.log_measures import Predictions
+from ssdvae.data.batches import collate, within_bounds
 from ssdvae.data.documents import Documents
 from ssdvae.data.options import Split
+from ssdvae.inference.prefixes import after_every_event
 from ssdvae.io.files import atomic_write
-from ssdvae.models.base import LanguageModel, as_language_model
-from ssdvae.models.cases import log_ends
-from ssdvae.models.exact import ExactModel
-from ssdvae.models.latents import LatentQuery
+from ssdvae.models.base import as_language_model
+from ssdvae.models.cases import forecast_times
+from ssdvae.models.times import DAY
 
 BATCH = 256
 
@@ -55,40 +53,33 @@ class OurModel:
         words = documents.tokens[documents.in_order(), 0]
         return [int(words[np.argmax(names == number)]) for number in ids.values()]
 
-    def log_p(self, cases: Sequence[Case], split: str) -> Floats:
-        """Return log p of each class after each prefix of a split, in the order of the log."""
+    def predict(self, cases: Sequence[Case], split: str) -> Predictions:
+        """Return log p of each class and both median times after each prefix of a split, in its order."""
         documents = self._split(cases, split)
         columns = [*self.heads, self.model.vocabulary.unknown]
-        found = []
-        for rows in within_bounds(documents.lengths, BATCH):
+        order = np.argsort(
+            documents.lengths, kind="stable"
+        )  # documents of similar length need little padding
+        starts = np.cumsum(documents.lengths) - documents.lengths
+        log_p = np.empty((int(documents.lengths.sum()), len(self.log.classes)))
+        days = np.empty((len(log_p), 2))
+        for some in within_bounds(documents.lengths[order], BATCH):
+            rows = order[some]
             batch = collate(documents, rows)
-            heads, ends = next_heads(self.model, batch), log_ends(self.model, batch)
-            assert ends is not None, f"{self.corpus.folder} has no ends of cases"
-            log_p = (heads + ends[..., :1])[batch.mask][:, columns].numpy()
-            found.append(np.insert(log_p, len(self.heads), ends[batch.mask][:, 1].numpy(), axis=1))
-        return np.concatenate(found)
+            for part in after_every_event(self.model, batch):
+                assert part.log_end is not None, f"{self.corpus.folder} has no ends of cases"
+                found = part.log_heads[:, columns].numpy()
+                place = starts[rows][part.rows] + part.places.numpy()
+                log_p[place] = np.insert(found, len(self.heads), part.log_end.numpy(), axis=1)
+            times = forecast_times(self.model, batch)
+            assert times is not None, f"{self.corpus.folder} has no times"
+            medians = torch.stack([times.gap.quantile(0.5), times.rest.quantile(0.5)], dim=-1) / DAY
+            row, event = batch.mask.nonzero(as_tuple=True)
+            days[starts[rows][row] + event.numpy()] = medians[batch.mask].numpy()
+        return Predictions(log_p, *days.T)
 
     def _split(self, cases: Sequence[Case], name: str) -> Documents:
         """Return a split of the corpus, which must have these cases."""
         documents = self.corpus.split(cast(Split, name))
         assert documents.lengths.tolist() == [len(case.days) for case in cases], "other cases than in the log"
         return documents
-
-
-@torch.no_grad()
-def next_heads(model: LanguageModel, batch: Batch) -> Float[Tensor, "B M V"]:
-    """Return log p(head of the next event, if there is one) after each event, all in one pass.
-
-    An event that is appended to each document gives the state before it; its words are never read.
-    """
-    more = batch.tokens.new_zeros(len(batch), 1, batch.tokens.shape[2])
-    longer = Batch.of_words(torch.cat([batch.tokens, more], dim=1))
-    latents = model.latents(LatentQuery.roll_out(longer.first(0), longer.mask.shape[1], None))
-    decoder = model.decoder
-    start = decoder.init_state(latents)
-    states = decoder(model.word_reader(longer.tokens), start, latents).states[:, 1:, 0]
-    if isinstance(model, ExactModel):
-        heads = model.decoder.next_head(states.flatten(0, 1))[0]
-        return heads.view(*states.shape[:2], -1).double()
-    log_p: Tensor = model.decoder.output(states).double().log_softmax(-1)
-    return log_p

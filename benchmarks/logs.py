@@ -6,6 +6,7 @@
 DATA has ``train_``, ``val_`` and ``test_`` files in XES of each log. Every model is trained on the training
 split; every choice (order of n-grams, options of networks, early stopping) is made on the validation split.
 The end of a case counts as a class. A stopped run resumes: a cell that is in CELLS is not computed again.
+``measure`` ends with the table that ``table`` prints.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from benchmarks.log_measures import (
     losses_of,
     paired_bootstrap,
 )
-from benchmarks.log_networks import Encoder, Fit, Network, NetworkOptions, fit, tune
+from benchmarks.log_networks import READ, TRIAL, Encoder, Fit, Network, NetworkOptions, fit, tune
 
 ORDERS = range(1, 6)
 TUNED_WITH = 1
@@ -91,7 +92,7 @@ def build_network(body: str) -> Build:
 
     def build(log: Log, seed: int, folder: Path) -> System:
         start = NetworkOptions(body)
-        options = tune(start, lambda tried: trained(log, tried, TUNED_WITH, folder).loss)
+        options = tune(start, lambda tried: trained(log, tried, TUNED_WITH, folder, TRIAL).loss)
         model = trained(log, options, seed, folder)
 
         def predict(cases: Sequence[Case], split: str) -> Predictions:
@@ -103,12 +104,12 @@ def build_network(body: str) -> Build:
     return build
 
 
-def trained(log: Log, options: NetworkOptions, seed: int, folder: Path) -> Fit:
+def trained(log: Log, options: NetworkOptions, seed: int, folder: Path, read: int = READ) -> Fit:
     """Return a trained network: that of the folder, or a new one."""
-    name = "-".join(map(str, (log.name, *asdict(options).values(), seed)))
+    name = "-".join(map(str, (log.name, *asdict(options).values(), seed, read)))
     path = folder / "networks" / f"{name}.pt"
     if not path.is_file():
-        made = fit(log, options, seed)
+        made = fit(log, options, seed, read)
         path.parent.mkdir(parents=True, exist_ok=True)
         saved = {"loss": made.loss, "seconds": made.seconds, "weights": made.network.state_dict()}
         torch.save(saved, path.with_suffix(".part"))
@@ -127,7 +128,7 @@ def build_ours(name: str) -> Build:
         from benchmarks.log_ours import OurModel
 
         model = OurModel(log, name, seed, folder)
-        return System(lambda cases, split: Predictions(model.log_p(cases, split)), {}, model.seconds)
+        return System(model.predict, {}, model.seconds)
 
     return build
 
@@ -257,7 +258,7 @@ def _comparisons(logs: Mapping[str, Mapping[str, Mapping[str, Floats]]]) -> list
         f"| {' | '.join(heads)} |",
         f"|{'---|' * len(heads)}",
     ]
-    good = total = 0
+    best_of = good = total = 0
     for log in (name for name in LOGS if name in logs):
         shown = []
         for measure in MEASURES:
@@ -266,10 +267,12 @@ def _comparisons(logs: Mapping[str, Mapping[str, Mapping[str, Floats]]]) -> list
                 continue
             best, behind = compare(logs[log], measure, OURS)
             total += 1
+            best_of += behind is None
             good += behind is None or not behind.behind
             shown.append("best" if behind is None else _shown(best, behind))
         lines.append(f"| {' | '.join([log, *shown])} |")
-    return [*lines, "", f"Best or not significantly behind in {good} of {total} cells."]
+    counts = f"best in {best_of}, not significantly behind in {good - best_of}, behind in {total - good}"
+    return [*lines, "", f"Of {total} cells {counts}."]
 
 
 def _shown(best: str, behind: Difference) -> str:
@@ -291,11 +294,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.add_argument("--split", choices=("valid", "test"), default="valid")
     given = parser.parse_args(arguments)
     cells = Cells(given.out)
-    if given.command == "table":
-        print(table(cells, given.split))
-        return
-    seeds = [int(seed) for seed in given.seeds.split(",")]
-    measure(given.data, cells, given.logs.split(","), given.models.split(","), seeds, given.split)
+    if given.command == "measure":
+        seeds = [int(seed) for seed in given.seeds.split(",")]
+        measure(given.data, cells, given.logs.split(","), given.models.split(","), seeds, given.split)
+    print(table(cells, given.split))
 
 
 if __name__ == "__main__":

@@ -45,7 +45,9 @@ html_css_files = ["site.css"]
 html_show_sphinx = False
 
 # Pages of the repository that are pages of the site, too, under these names.
-OUTSIDE = re.compile(r"\]\((?:\.\./)+(CONTRIBUTING|CHANGELOG)\.md")
+OUTSIDE = re.compile(
+    r"\]\((?:\.\./)+(?:src/ssdvae/pretrained/)?(CONTRIBUTING|CHANGELOG|wiki-en)(?:/README)?\.md"
+)
 
 
 def on_the_site(app: Any, name: str, source: list[str]) -> None:

@@ -310,6 +310,12 @@ def test_a_preset_is_changed_by_the_file_and_that_by_flags(tmp_path: Path) -> No
     assert found == TrainOptions.chosen({"preset": "tiny", **expected})
 
 
+def test_help_shows_what_a_value_is(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = shown_help(["train"], capsys)
+    for typed in ("--epochs INT", "--clip FLOAT", "--vectors PATH", "--preset CHOICE"):
+        assert typed in shown
+
+
 def test_help_has_every_option_of_the_model_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:
     for model, kind in MODEL_OPTIONS.items():
         shown = shown_help(["train", "--model", model], capsys)

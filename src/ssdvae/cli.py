@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
-from pathlib import Path
 from textwrap import wrap
 
 from ssdvae import __version__
@@ -83,7 +82,7 @@ def execute(program: str, command: Command, words: Sequence[str]) -> None:
         return
     values = dict(bound.arguments)
     if (config := values.pop("config", None)) is not None:
-        values = {**read_config(Path(config), command.options), **values}
+        values = {**read_config(config, command.options), **values}
     for kind in command.options:
         for repeated in getattr(kind, "repeatable", frozenset()) & values.keys():
             if isinstance(values[repeated], list):

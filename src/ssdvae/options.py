@@ -87,7 +87,7 @@ READ = 300_000
 
 
 def auto(counts: Counts) -> dict[str, Any]:
-    """A size that fits the data: small corpora are read more often, large ones by a wider network.
+    """Return a size that fits the data: small corpora are read more often, large ones by a wider network.
 
     docs/train.md has the table.
     """

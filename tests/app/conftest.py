@@ -18,7 +18,12 @@ from ssdvae.app.explorer import Explorer
 from ssdvae.app.options import ExploreOptions
 from ssdvae.app.server import bind, explored, make_server
 from ssdvae.commands.coerce import model_with_quantiles
+from ssdvae.commands.prepare import prepare
+from ssdvae.commands.tickets import tickets
+from ssdvae.commands.train import train
+from tests.extraction.conftest import spacy_model as spacy_model
 from tests.report.conftest import runs as runs
+from tests.shared import made_once
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,21 @@ def serving(folders: list[Path], documents: Path | None = None, **settings: Any)
 
 
 @pytest.fixture(scope="module")
-def served(runs: list[Path]) -> Iterator[Served]:
-    with serving(runs[:1]) as found:
+def served(runs: list[Path], spacy_model: Path) -> Iterator[Served]:
+    with serving(runs[:1], spacy_model=str(spacy_model)) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def log_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run about tickets."""
+    return made_once(tmp_path_factory, "log-run", _make_log_run) / "run"
+
+
+def _make_log_run(folder: Path) -> None:
+    table, corpus = folder / "tickets.csv", folder / "corpus"
+    tickets(table, documents=80, progress=False)
+    columns: dict[str, Any] = {"case": "ticket", "time": "when", "head": "action", "label": "stage"}
+    columns |= {"arguments": "agent,product,channel", "valid_share": 0.3, "preset": "tiny"}
+    prepare(table, corpus, progress=False, **columns)
+    train(corpus, folder / "run", preset="tiny", epochs=2, progress=False)

@@ -148,7 +148,7 @@ def test_what_cannot_be_answered_is_said(
 
 @pytest.fixture(scope="module")
 def limited(runs: list[Path]) -> Any:
-    with serving(runs[:1], max_events=50, max_bytes=4_000) as found:
+    with serving(runs[:1], max_events=50, max_bytes=4_000, spacy_model="no_such_model") as found:
         yield found
 
 

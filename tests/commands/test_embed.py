@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ssdvae.commands.embed import embed, encode
-from tests.commands.conftest import Ask, assert_is_a_message, records
+from tests.commands.conftest import Ask, assert_is_a_message, records, type_in
 
 
 def test_vectors_of_documents_and_events(folder: Path, tmp_path: Path, ask: Ask) -> None:
@@ -24,7 +24,7 @@ def test_vectors_of_documents_and_events(folder: Path, tmp_path: Path, ask: Ask)
     assert encode(run, ["met she", "left he"]).shape == (2, len(first.vector))
 
 
-def test_the_nearest_events_come_first(folder: Path, ask: Ask) -> None:
+def test_the_nearest_events_come_first(folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     run = folder / "ssdvae-exact"
     event = str(next(embed(run, folder / "events.jsonl")).document.events[0])
     words = ["similar", event, "--among", folder / "events.jsonl", "--run", run]
@@ -33,6 +33,8 @@ def test_the_nearest_events_come_first(folder: Path, ask: Ask) -> None:
     assert near[0]["similarity"] == pytest.approx(1, abs=1e-5)
     assert [one["similarity"] for one in near] == sorted((one["similarity"] for one in near), reverse=True)
     assert "cosine" in ask(*words)
+    type_in(monkeypatch, event)
+    assert records(ask("similar", *words[2:], "--json")) == near
 
 
 @pytest.mark.parametrize(
@@ -40,10 +42,16 @@ def test_the_nearest_events_come_first(folder: Path, ask: Ask) -> None:
     [
         ("similar met --run EXACT --among nowhere.jsonl", "nowhere.jsonl"),
         ("similar met --run EXACT", "--among"),
-        ("similar --among EVENTS --run EXACT", "EVENTS"),
+        ("similar --among EVENTS --run EXACT", "no event"),
     ],
 )
 def test_a_mistake_is_a_message(
-    words: str, expected: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: str,
+    expected: str,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    type_in(monkeypatch, "")
     assert_is_a_message(words, expected, folder, tmp_path, capsys)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ssdvae.commands.next_events import next_events
-from tests.commands.conftest import Ask, assert_is_a_message, records
+from tests.commands.conftest import Ask, assert_is_a_message, records, type_in
 
 
 @pytest.mark.parametrize("model", ["ssdvae-exact", "ssdvae"])
@@ -30,7 +30,19 @@ def test_a_file_of_documents(folder: Path, ask: Ask) -> None:
     assert [record["id"] for record in found] == expected
 
 
-def test_the_start_of_a_document(folder: Path, ask: Ask) -> None:
+def test_typed_events_are_those_of_the_command_line(
+    folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = ["arrested police suspect in", "met she him"]
+    words = ["--run", folder / "ssdvae-exact", "--beam", "3", "--json"]
+    (given,) = records(ask("next", *events, *words))
+    type_in(monkeypatch, "\n".join(events) + "\n\nleft he\n")
+    typed, other = records(ask("next", *words))
+    assert (typed, other["read"]) == ({**given, "id": "1"}, 1)
+
+
+def test_the_start_of_a_document(folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    type_in(monkeypatch, "")
     assert "at the start" in ask("next", "--run", folder / "ssdvae-exact")
 
 

@@ -371,7 +371,7 @@ def test_numbers_dates_and_inner_values_are_cells_too() -> None:
         read("a.parquet", sink.getvalue())
     line = b'{"ticket": 7, "when": 1.5, "action": "a b", "agent": {"name": {"last": "x"}}, "product": 1}'
     asked = changed(COLUMNS, arguments=("agent.name.last", "product"), label=None)
-    assert read("a.jsonl", line, asked) == [Document("7", (Event("a_b", "x", "1"),))]
+    assert read("a.jsonl", line, asked) == [Document("7", (Event("a b", "x", "1"),))]
     with pytest.raises(DataError, match=r"line 1: found \{.*under 'agent', expected a word or a number"):
         read("a.jsonl", line, changed(asked, arguments=("agent",)))
 

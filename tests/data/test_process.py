@@ -133,9 +133,9 @@ LIFECYCLE = (
 @pytest.mark.parametrize(
     ("lifecycle", "activities"),
     [
-        ("complete", {"Check_form": 2, "Pay": 1}),
-        ("separate", {"Check_form+complete": 2, "Check_form+start": 1, "Pay+COMPLETE": 1, "Pay+start": 1}),
-        (None, {"Check_form": 3, "Pay": 2}),
+        ("complete", {"Check form": 2, "Pay": 1}),
+        ("separate", {"Check form+complete": 2, "Check form+start": 1, "Pay+COMPLETE": 1, "Pay+start": 1}),
+        (None, {"Check form": 3, "Pay": 2}),
     ],
 )
 def test_transitions_of_a_lifecycle_are_never_merged_in_silence(

@@ -15,7 +15,8 @@ from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.stream import Chunk, Streamed, _Journal
 from ssdvae.extraction import extract as module
-from ssdvae.extraction.extract import CHUNK, extract
+from ssdvae.extraction.extract import CHUNK, extract, extract_text
+from ssdvae.extraction.readers.text import load_parser
 from ssdvae.extraction.rules import extract_document
 from ssdvae.io.errors import UserError
 from tests.extraction.stopping import Stopped, damage, leftovers, run_again, stop_after, stopped_by
@@ -71,6 +72,25 @@ def test_a_parser_that_fails_costs_one_document(tmp_path: Path, monkeypatch: pyt
     done = extract([source], tmp_path / "out.jsonl", ExtractOptions(jobs=1))
     assert done.documents == 2
     assert "document 'd1': RecursionError: too deep" in str(done.skipped)
+
+
+def test_texts_are_parsed_together_and_a_bad_one_alone(
+    tmp_path: Path, spacy_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The events of a text do not depend on its neighbours; one that spaCy refuses costs itself only."""
+    sentences = ["He moved to Beijing in May.", "The wind hit the ferry.\n\nHe moved to Beijing in May.", ""]
+    texts = [*sentences, "He moved. " * 50, *sentences]
+    records = [{"id": f"d{number}", "text": text} for number, text in enumerate(texts)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
+    options = ExtractOptions(spacy_model=str(spacy_model), jobs=1)
+    alone = [extract_text(text, options).events for text in texts]
+    parser = load_parser(options)
+    monkeypatch.setattr(parser, "max_length", 400)
+    done = extract([tmp_path / "a.jsonl"], tmp_path / "out.jsonl", options)
+    found = {document.id: document.events for document in read_documents(tmp_path / "out.jsonl")}
+    assert found == {f"d{number}": events for number, events in enumerate(alone) if number != 3}
+    assert done.skipped.count == 1
+    assert "document 'd3'" in str(done.skipped)
 
 
 def test_nothing_to_read_is_said_and_leaves_nothing(tmp_path: Path) -> None:

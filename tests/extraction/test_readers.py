@@ -41,6 +41,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers import Skipped
 from ssdvae.extraction.readers import FORMATS, guess_format, inscript, list_files
+from ssdvae.extraction.readers.text import with_trees
 from ssdvae.extraction.rules import extract_document
 from ssdvae.extraction.tree import ParsedDocument, RawDocument, find_spans
 from ssdvae.io.errors import DataError, UserError
@@ -62,7 +63,7 @@ def read(
     def fail(error: DataError) -> None:
         raise error
 
-    return [choice.parse(raw, chosen) for raw in choice.read(path, chosen, fail)]
+    return list(with_trees([choice.parse(raw, chosen) for raw in choice.read(path, chosen, fail)], chosen))
 
 
 def check_places(parsed: ParsedDocument) -> None:

@@ -15,9 +15,32 @@ import ssdvae
 ROOT = Path(__file__).parents[2]
 
 
+TEXTS = os.environ.get("SSDVAE_TEXTS")
+"""A folder of texts in JSON lines, in files named raw* or plots*: the journey goes over all of them."""
+
+needs_parser = pytest.mark.skipif(
+    find_spec("en_core_web_sm") is None, reason="spaCy's en_core_web_sm is not installed"
+)
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("en_core_web_sm") is None, reason="spaCy's en_core_web_sm is not installed")
+@needs_parser
 def test_from_articles_to_a_model_and_what_exists_is_not_made_again(tmp_path: Path) -> None:
+    _make_model(Path(__file__).parent / "articles", tmp_path)
+
+
+@pytest.mark.journey
+@needs_parser
+@pytest.mark.skipif(TEXTS is None, reason="SSDVAE_TEXTS names no folder of texts")
+def test_from_many_texts_to_a_model(tmp_path: Path) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for path in (*Path(str(TEXTS)).glob("raw*.jsonl*"), *Path(str(TEXTS)).glob("plots*.jsonl*")):
+        (texts / f"raw-{path.name}").symlink_to(path.resolve())
+    _make_model(texts, tmp_path)
+
+
+def _make_model(data: Path, tmp_path: Path) -> None:
     lexicon = tmp_path / "verbs.csv"
     lexicon.write_text("verb,frame\nbear,Being_born\nplay,Competition\nwin,Win_prize\nbecome,Becoming\n")
     command = tmp_path / "ssdvae"
@@ -26,7 +49,7 @@ def test_from_articles_to_a_model_and_what_exists_is_not_made_again(tmp_path: Pa
     environment = {
         **os.environ,
         "SSDVAE": str(command),
-        "DATA": str(Path(__file__).parent / "articles"),
+        "DATA": str(data),
         "FRAMES": str(lexicon),
         "WORK": str(tmp_path / "work"),
         "PREPARE": "--soft-labels",

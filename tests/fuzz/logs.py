@@ -84,7 +84,9 @@ def _kind(
         if known:
             cases = {case: sorted(events, key=lambda event: event[0]) for case, events in cases.items()}
         expected = {case: [head for _, head in events] for case, events in cases.items()}
-        there = {_joined(document.id): [event.head for event in document.events] for document in found}
+        there = {
+            _joined(document.id): [_joined(event.head) for event in document.events] for document in found
+        }
         if not known:
             expected, there = (
                 {case: sorted(heads) for case, heads in side.items()} for side in (expected, there)

@@ -8,7 +8,7 @@ import pytest
 
 from ssdvae.data.events import Document
 from ssdvae.inference.forecast import forecasts, next_events
-from ssdvae.inference.prefixes import duration, every_prefix
+from ssdvae.inference.prefixes import TimeInterval, duration, every_prefix
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import LanguageModel
 from tests.inference.variants import VARIANTS, some_documents
@@ -69,7 +69,14 @@ def test_what_is_given_belongs_to_one_prefix() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.0, "0 seconds"), (60.0, "1 minute"), (5400.0, "1.5 hours"), (86400 * 12.2, "12 days")],
+    [(0.0004, "less than a minute"), (60.0, "1 minute"), (5400.0, "1.5 hours"), (86400 * 12.2, "12 days")],
 )
 def test_durations(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+def test_intervals_in_words() -> None:
+    assert str(TimeInterval(0.0004, 0.0, 50.0)) == "less than a minute"
+    assert TimeInterval(5400.0, 2.0, 864000.0).short == "1.5 h (<1 min–10 d)"
+    assert str(TimeInterval(3600.0, 2.0, 7200.0)) == "1 hour, 80% up to 2 hours"
+    assert str(TimeInterval(5400.0, 3600.0, 7200.0)) == "1.5 hours, 80% between 1 hour and 2 hours"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -38,6 +39,16 @@ def test_tails_are_integrals_and_quantiles_invert_them() -> None:
     assert found.survival(torch.zeros(3)).tolist() == pytest.approx([1, 1, 1])
     for p in (0.1, 0.5, 0.9):
         assert (1 - found.survival(found.quantile(p))).tolist() == pytest.approx([p] * 3, abs=1e-5)
+
+
+def test_a_component_far_below_zero_is_next_to_zero() -> None:
+    found = TimeMixture(
+        torch.tensor([[0.3, 0.7]]).log(), torch.tensor([[-4.0, 9]]), torch.tensor([[0.054, 0.1]])
+    )
+    assert found.quantile(0.2).item() < 1e-2
+    assert found.quantile(0.65).item() == pytest.approx(
+        math.expm1(9), rel=1e-3
+    )  # in the middle of the second
 
 
 def test_targets_by_hand() -> None:

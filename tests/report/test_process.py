@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssdvae.data.process import Activity, Edge, Process, Variant
-from ssdvae.inference.surprisal import score_documents
-from ssdvae.report.cases import cases_ahead, unusual_cases
+from ssdvae.inference.surprisal import find_anomalies, score_documents
+from ssdvae.report.cases import UNUSUAL, cases_ahead, unusual_cases
 from ssdvae.report.layout import lay_out
 from ssdvae.report.pictures import Picture
 from ssdvae.report.process import DRAWN, ProcessGraph, process_section
@@ -98,12 +98,13 @@ def test_a_page_names_the_most_unusual_case_and_what_comes_next() -> None:
     model = toy_exact(slots=2)
     documents = named_documents(toy_documents([3, 1, 4, 2], slots=2), model)
     scored = sorted(score_documents(model, documents), key=lambda d: -d.nats / len(d.events))
-    unusual = unusual_cases(model, documents)[-1]
+    unusual = unusual_cases(find_anomalies(model, scored, UNUSUAL), len(documents))[-1]
+    worst = max(enumerate(scored[0].events, start=1), key=lambda one: one[1].nats)[0]
     assert [row[0] for row in unusual.rows] == [document.id for document in scored]
-    assert unusual.rows[0][2].startswith(f"#{scored[0].worst + 1} ")
+    assert unusual.rows[0][2].startswith(f"#{worst} ")
     ahead = cases_ahead(model, documents)[-1]
-    assert {row[0]: row[-1] for row in ahead.rows} == {
+    assert {row[0]: row[3] for row in ahead.rows} == {
         d.id: d.events[(len(d.events) + 1) // 2].head for d in documents if len(d.events) > 1
     }
-    assert f"#{scored[0].worst + 1} " in render_block(unusual)
+    assert f"#{worst} " in render_block(unusual)
     assert "expected next" in render_block(ahead)

@@ -16,14 +16,17 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from ssdvae.data.corpus import Corpus
+from ssdvae.data.options import PrepareOptions
+from ssdvae.data.prepare import prepare
 from ssdvae.io.errors import UserError
 from ssdvae.io.run import Run, State
 from ssdvae.models.registry import MODELS
+from ssdvae.storyworld.tickets import generate_tickets, write_log
 from ssdvae.training.loop import Step
 from ssdvae.training.train import resume, train
 from ssdvae.training.trainer import Trainer
 from tests.disks import small_disk
-from tests.training.conftest import EPOCHS, PER_EPOCH, SETTINGS, assert_same_run, flags, start
+from tests.training.conftest import DOCUMENTS, EPOCHS, PER_EPOCH, SETTINGS, assert_same_run, flags, start
 
 LAST = EPOCHS * PER_EPOCH
 
@@ -91,6 +94,23 @@ def test_every_model_resumes(
     crash_after(monkeypatch, PER_EPOCH + 3, fail)
     with pytest.raises(CrashError):
         train(corpus, tmp_path / "run", settings)
+    assert_same_run(resume(tmp_path / "run"), whole)
+
+
+@pytest.mark.parametrize("name", ["ssdvae-exact", "rnnlm"])
+def test_a_model_with_ends_and_times_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write_log(tmp_path / "tickets.xes", generate_tickets(DOCUMENTS, seed=3, known=0.3))
+    options = PrepareOptions(valid_share=0.1, test_share=0.05)
+    log = prepare(tmp_path / "tickets.xes", tmp_path / "corpus", options)
+    assert log.ends
+    assert log.times
+    settings = SETTINGS.changed(model=name, epochs=1, save_minutes=0)
+    whole = train(log, tmp_path / "whole", settings)
+    crash_after(monkeypatch, 3, fail)
+    with pytest.raises(CrashError):
+        train(log, tmp_path / "run", settings)
     assert_same_run(resume(tmp_path / "run"), whole)
 
 

@@ -59,13 +59,20 @@ all("form[data-live]").forEach((form) => {
     clearTimeout(waiting);
     waiting = setTimeout(() => { update(action); action = false; }, 200);
   };
-  form.addEventListener("input", (event) => { soon(event.target !== typing); typing = event.target; });
-  form.addEventListener("change", (event) => { soon(event.target !== typing); typing = undefined; });
+  // The fields of an event are one box.
+  const unit = ({ target }) => (target.matches(".slot input") ? target.closest("li") : target);
+  form.addEventListener("input", (event) => { soon(unit(event) !== typing); typing = unit(event); });
+  form.addEventListener("change", (event) => { soon(unit(event) !== typing); typing = event.target.matches(".slot input") ? typing : undefined; });
   form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(waiting); update(true); });
 
   const list = form.querySelector(".editor");
   if (!list) return;
-  const box = (row) => row.querySelector("[name=e]");
+  const boxes = (row) => all("[name^=e]", row);
+  const box = (row) => boxes(row)[0];
+  const put = (row, text) => boxes(row).forEach((input, place, some) => {
+    const word = some.length > 1 ? text.split(/\s+/)[place] ?? "" : text;
+    input.value = word === "-" ? "" : word;
+  });
   const number = () => all("li", list).forEach((row, place) => {
     row.querySelector("[data-part]").id = `answer-${place}`;
     all("[aria-label]", row.querySelector(".boxes")).forEach((part) => {
@@ -76,13 +83,13 @@ all("form[data-live]").forEach((form) => {
     const row = after.cloneNode(true);
     all("input", row).forEach((input) => { input.value = ""; });
     row.querySelector("[data-part]").replaceChildren();
-    box(row).value = text;
+    put(row, text);
     after.after(row);
     number();
     return row;
   };
   list.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.target.name !== "e") return;
+    if (event.key !== "Enter" || !event.target.matches("[name^=e]")) return;
     event.preventDefault();
     const row = event.target.closest("li");
     box(row.nextElementSibling && !box(row.nextElementSibling).value ? row.nextElementSibling : insert(row)).focus();
@@ -90,14 +97,14 @@ all("form[data-live]").forEach((form) => {
   });
   list.addEventListener("input", (event) => {
     const row = event.target.closest("li");
-    if (event.target.name === "e" && event.target.value && !row.nextElementSibling) insert(row);
+    if (event.target.matches("[name^=e]") && event.target.value && !row.nextElementSibling) insert(row);
   });
   list.addEventListener("paste", (event) => {
     const lines = event.clipboardData.getData("text").split(/\r?\n/).filter((line) => line.trim());
-    if (event.target.name !== "e" || lines.length < 2) return;
+    if (!event.target.matches("[name^=e]") || lines.length < 2) return;
     event.preventDefault();
     let row = event.target.closest("li");
-    box(row).value = lines[0];
+    put(row, lines[0]);
     lines.slice(1).forEach((line) => { row = insert(row, line); });
     if (!row.nextElementSibling) insert(row);
     box(row).focus();

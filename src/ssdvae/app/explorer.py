@@ -6,7 +6,7 @@ All questions are answered in the threads of two batchers, one for small request
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -20,7 +20,7 @@ from ssdvae.analysis.statistics import LEAST, Statistics
 from ssdvae.app.batcher import Batcher
 from ssdvae.app.options import ExploreOptions
 from ssdvae.data.corpus import Corpus
-from ssdvae.data.events import HOLE, Document, Event, Slots, to_document, to_event
+from ssdvae.data.events import HOLE, Document, Event, to_document, to_event
 from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers import read_documents
 from ssdvae.data.readers.jsonl import Title, read_titles
@@ -41,15 +41,21 @@ from ssdvae.inference.options import (
     SurprisalOptions,
 )
 from ssdvae.inference.posterior import InferredDocument, infer_documents
-from ssdvae.inference.sentences import with_format
-from ssdvae.inference.surprisal import ScoredDocument, score_documents
+from ssdvae.inference.sentences import is_sentence, with_format, with_names, with_sentences
+from ssdvae.inference.surprisal import Anomaly, ScoredDocument, find_anomalies, score_documents
 from ssdvae.io.errors import Malformed, UserError
 from ssdvae.io.progress import checkpoint
 from ssdvae.models.base import LanguageModel, Model, as_frame_model
 from ssdvae.models.hub import DEFINITIONS, DOCUMENTS, shown_file
+from ssdvae.report.cases import UNUSUAL
+from ssdvae.report.process import process_section
+from ssdvae.report.render import LOG, TEXT, Section, Terms
 
 TURN = 1_000
 """The work of a turn, in events that a model reads: about half a second of one core."""
+
+LONGEST_TEXT = 10_000
+"""Characters of the sentences of a request, at most."""
 
 CANDIDATES = ("top", "frames", "beam", "scripts")
 """Options that say how many candidates are tried or shown."""
@@ -75,7 +81,7 @@ class Library:
         # What is known so far: a request that takes too long leaves the rest to the next one.
         self.reading = asyncio.Lock()
         self.documents: list[InferredDocument] = []
-        self.nats: list[float] = []  # of an event of each document
+        self.scored: list[ScoredDocument] = []
 
     @property
     def name(self) -> str | None:
@@ -134,6 +140,22 @@ class Library:
         return Statistics.measure(self.model, to_numbers(self.model, read), "", least=1) if read else None
 
     @cached_property
+    def process(self) -> Section | None:
+        """The process of a log; None without its corpus."""
+        found = None if self.corpus is None else self.corpus.process
+        if found is None:
+            return None
+        section = process_section(found)
+        for block in section.blocks:  # laid out here, once
+            _ = getattr(getattr(block, "drawing", None), "shapes", None)
+        return section
+
+    @cached_property
+    def unusual(self) -> list[Anomaly]:
+        """The documents with the highest mean surprisal, once all are scored."""
+        return find_anomalies(self.model, self.scored, UNUSUAL)
+
+    @cached_property
     def index(self) -> EventIndex:
         """The events of the documents, to find those near to others."""
         return EventIndex.of(self.model, self.originals)
@@ -153,7 +175,7 @@ class Library:
 
         found = [n for n, document in enumerate(self.documents) if matches(document)]
         if anomalies:
-            found.sort(key=lambda n: -self.nats[n])
+            found.sort(key=lambda n: -self.scored[n].mean_nats)
         return [self.documents[n] for n in found]
 
 
@@ -164,6 +186,11 @@ class ExploredModel:
     name: str
     model: Model
     library: Library
+
+    @property
+    def terms(self) -> Terms:
+        """The words for what the model knows: those of a text, or of a log."""
+        return TEXT if self.model.columns is None else LOG
 
 
 Item = TypeVar("Item")
@@ -251,15 +278,29 @@ class Explorer:
         """Return the documents of a model, read; if ``anomalies``, with their surprisal."""
         library = of.library
         async with library.reading:
-            await self._ask(of, read_documents_of, [None], [TURN + 1])
+            await self._ask(of, load, ["originals", "titles"], [TURN + 1] * 2)
             while some := library.originals[len(library.documents) :][: self.options.batch]:
                 work, how = [1 + len(d.events) for d in some], InferOptions(top=2, attention=True)
                 library.documents += await self._ask(of, infer, some, work, how)
-            while anomalies and (some := library.originals[len(library.nats) :][: self.options.batch]):
+            while anomalies and (some := library.originals[len(library.scored) :][: self.options.batch]):
                 work = [1 + len(d.events) for d in some]
-                scored = await self._ask(of, score, some, work, SurprisalOptions())
-                library.nats += [d.nats / max(len(d.events), 1) for d in scored]
+                library.scored += await self._ask(of, score, some, work, SurprisalOptions())
         return library
+
+    async def process(self, of: ExploredModel) -> Section:
+        """Return the process of the log of a model."""
+        section: Section | None
+        (section,) = await self._ask(of, load, ["process"], [TURN + 1])
+        if section is None:
+            raise UserError("only a model of a log has a process, and only where its corpus is at hand")
+        return section
+
+    async def unusual(self, of: ExploredModel) -> list[Anomaly]:
+        """Return the cases with the highest mean surprisal."""
+        await self.library(of, anomalies=True)
+        found: list[Anomaly]
+        (found,) = await self._ask(of, load, ["unusual"], [TURN + 1])
+        return found
 
     async def nearest(self, of: ExploredModel, events: Sequence[Event], top: int) -> list[SimilarEvent]:
         """Return the nearest events of the documents of a model."""
@@ -270,15 +311,21 @@ class Explorer:
     async def statistics(self, of: ExploredModel) -> Statistics:
         """Return the counts of the frames of a model."""
         async with of.library.reading:
-            await self._ask(of, count_frames, [None], [TURN + 1])
-        if of.library.statistics is None:
+            found: Statistics | None
+            found, _ = await self._ask(of, load, ["statistics", "definitions"], [TURN + 1] * 2)
+        if found is None:
             raise UserError("this model has no documents, or infers no frames")
-        return of.library.statistics
+        return found
 
-    def parse_documents(self, given: Iterable[Any], slots: Slots, holes: bool = False) -> list[Document]:
-        """Return documents from JSON; with ``holes``, null is an event that is missing."""
-        found = []
-        for number, document in enumerate(given, start=1):
+    async def parse_documents(
+        self, of: ExploredModel, given: Sequence[Any], holes: bool = False
+    ) -> list[Document]:
+        """Return documents from JSON, or as they are typed; a sentence stands for its events.
+
+        With ``holes``, null is an event that is missing.
+        """
+        found, slots = [], of.model.slots
+        for number, document in enumerate(await self._parse_sentences(of, given), start=1):
             try:
                 found.append(to_document(with_holes(document) if holes else document, str(number), slots))
             except Malformed as error:
@@ -286,15 +333,27 @@ class Explorer:
         self._check_size(sum(len(document.events) for document in found))
         return found
 
-    def parse_events(self, given: Iterable[Any], slots: Slots) -> tuple[Event, ...]:
-        """Return events from JSON, or as they are typed; empty lines are passed over."""
+    async def parse_events(self, of: ExploredModel, given: Sequence[Any]) -> tuple[Event, ...]:
+        """Return events from JSON, or as they are typed."""
+        (document,) = await self._parse_sentences(of, [given])
         try:
-            some = [event for event in given if not isinstance(event, str) or event.strip()]
-            found = tuple([to_event(event, slots) for event in some])
+            found = tuple([to_event(event, of.model.slots) for event in document])
         except Malformed as error:
-            raise UserError(with_format(error, slots)) from error
+            raise UserError(with_format(error, of.model.slots)) from error
         self._check_size(len(found))
         return found
+
+    async def _parse_sentences(self, of: ExploredModel, documents: Sequence[Any]) -> Sequence[Any]:
+        """Return documents with the events of their sentences, and those of names with blanks."""
+        lists = (d.get("events") if isinstance(d, Mapping) else d for d in documents)
+        texts = [text for some in lists if isinstance(some, list) for text in some if isinstance(text, str)]
+        lengths = [len(text) for text in texts if is_sentence(text, of.model.slots)]
+        if (total := sum(lengths)) > LONGEST_TEXT:
+            raise UserError(f"found {total:,} characters of text, expected {LONGEST_TEXT:,} at most")
+        if not lengths:
+            return [with_names(document, of.model) for document in documents]
+        options = ExtractOptions(spacy_model=self.options.spacy_model)
+        return await self._ask(of, parse_sentences, documents, [TURN + 1] * len(documents), options)
 
     def _check_size(self, events: int) -> None:
         if events > (most := self.options.max_events):
@@ -374,18 +433,20 @@ def extract(of: ExploredModel, texts: Sequence[str], options: ExtractOptions) ->
     return (extract_text(text, options) for text in texts)
 
 
+def parse_sentences(of: ExploredModel, documents: Sequence[Any], options: ExtractOptions) -> Iterable[Any]:
+    """Return each document as it is given, with the events of its sentences in their place."""
+    for document in documents:
+        try:
+            yield with_sentences(document, of.model, options)
+        except Malformed as error:
+            raise UserError(with_format(error, of.model.slots)) from error
+
+
 def nearest(of: ExploredModel, events: Sequence[Event], top: int) -> Iterable[list[SimilarEvent]]:
     """Return the nearest events of the documents to each event."""
     return (of.library.index.search([event], top) for event in events)
 
 
-def read_documents_of(of: ExploredModel, items: Sequence[None]) -> Sequence[None]:
-    """Read the documents of a model."""
-    _ = of.library.originals, of.library.titles
-    return items
-
-
-def count_frames(of: ExploredModel, items: Sequence[None]) -> Sequence[None]:
-    """Read or count what is told of frames."""
-    _ = of.library.statistics, of.library.definitions
-    return items
+def load(of: ExploredModel, names: Sequence[str]) -> Iterable[Any]:
+    """Return parts of a library, which are made when they are first asked for."""
+    return (getattr(of.library, name) for name in names)

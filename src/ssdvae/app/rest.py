@@ -29,7 +29,10 @@ from ssdvae.io.errors import UserError, shorten
 from ssdvae.io.records import to_json
 from ssdvae.options import KINDS, Options, flag, kind_of
 
-EVENT = "an event: a text such as 'met she him at' (- for an empty slot), or a mapping of slots to words"
+EVENT = (
+    "an event: a text such as 'met she him at' (- for an empty slot), or a mapping of slots to words; "
+    "where spaCy is installed, an English sentence stands for its events"
+)
 
 
 class Request(Options):
@@ -169,7 +172,7 @@ def routes(explorer: Explorer) -> APIRouter:
         """Answer a question about each document; warn if the model knows few of their words."""
         of, options = explorer.find(request.run), kind.of(request.values())
         holes = question is questions.fill
-        documents = explorer.parse_documents(request.documents, of.model.slots, holes)
+        documents = await explorer.parse_documents(of, request.documents, holes)
         if holes:
             found: Sequence[Any] = await explorer.fill(of, documents, FillOptions.of(request.values()))
         else:
@@ -199,7 +202,7 @@ def routes(explorer: Explorer) -> APIRouter:
     @api.post("/generate", summary="Scripts that begin with some events")
     async def generate(request: GenerateRequest) -> Response:
         of, options = explorer.find(request.run), GenerateOptions.of(request.values())
-        seed = Seed(explorer.parse_events(request.seed_events, of.model.slots), tuple(request.frames))
+        seed = Seed(await explorer.parse_events(of, request.seed_events), tuple(request.frames))
         (scripts,) = await explorer.ask(of, questions.write, [seed], options)
         found = {"scripts": [script.to_record() for script in scripts]}
         return json_response(found | _warning(of, [Document("seed", seed.events)]))

@@ -27,6 +27,7 @@ from ssdvae.data.corpus import Corpus
 from ssdvae.io.errors import UserError, shorten
 from ssdvae.io.run import Run
 from ssdvae.models.base import Model
+from ssdvae.models.hub import shown_file
 from ssdvae.report.render import asset, style
 from ssdvae.report.runs import short_names
 
@@ -44,8 +45,9 @@ ASSETS = {
 ELSEWHERE = {
     **dict.fromkeys(("index.html", "home", "infer", "score", "text"), "read"),
     **dict.fromkeys(("forecast", "generate", "scripts"), "next"),
-    **dict.fromkeys(("frame", "words", "word", "search"), "frames"),
-    **dict.fromkeys(("document", "corpus"), "documents"),
+    **dict.fromkeys(("graph", "variants", "log"), "process"),
+    **dict.fromkeys(("frame", "stage", "stages", "words", "word", "search"), "frames"),
+    **dict.fromkeys(("document", "corpus", "case", "cases"), "documents"),
     **dict.fromkeys(("model", "models", "about", "readme"), "card"),
     **dict.fromkeys(("api", "help", "redoc", "swagger"), "docs"),
 }
@@ -78,7 +80,8 @@ def _own_corpus(folder: Path, model: Model) -> Corpus | None:
         corpus = Corpus(Run(folder).config()[0])
         corpus.check_names(model.vocabulary, model.frames, model.slots)
     except UserError as error:
-        log.info(f"{folder}: no documents are shown: {error}")
+        if shown_file(folder) is None:
+            log.info(f"{folder}: no documents are shown: {error}")
         return None
     return corpus
 

@@ -6,8 +6,8 @@ import csv
 import io
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import repeat
+from dataclasses import dataclass, field, replace
+from itertools import islice, repeat, zip_longest
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,8 +17,18 @@ from starlette.responses import Response
 
 from ssdvae.analysis.statistics import Statistics
 from ssdvae.app.examples import EXAMPLES
-from ssdvae.app.explorer import ExploredModel, Explorer, Seed, extract, forecast, infer, score, write
-from ssdvae.data.events import MISSING, SLOTS, Document, Event, document_to_record
+from ssdvae.app.explorer import (
+    LONGEST_TEXT,
+    ExploredModel,
+    Explorer,
+    Seed,
+    extract,
+    forecast,
+    infer,
+    score,
+    write,
+)
+from ssdvae.data.events import END, MISSING, SLOTS, Document, Event, Slots, document_to_record
 from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers.jsonl import Title
 from ssdvae.data.vocabulary import UNKNOWN
@@ -38,16 +48,18 @@ from ssdvae.inference.options import (
     SurprisalOptions,
 )
 from ssdvae.inference.posterior import InferredDocument, InferredEvent
-from ssdvae.inference.surprisal import ScoredDocument, ScoredEvent
+from ssdvae.inference.surprisal import Anomaly, ScoredDocument, ScoredEvent
 from ssdvae.io.errors import UserError
 from ssdvae.io.records import to_json
 from ssdvae.models.base import LanguageModel
 from ssdvae.models.hub import README
+from ssdvae.report.cases import outcomes, unusual_cases
 from ssdvae.report.charts import NeighbourGraph, percent
 from ssdvae.report.findings import (
     ROWS,
     TOP_FRAMES,
     TOP_WORDS,
+    DocumentBlock,
     EventBlock,
     FrameRow,
     Scripts,
@@ -55,19 +67,41 @@ from ssdvae.report.findings import (
     document_block,
     frame_table,
 )
-from ssdvae.report.render import AnyCell, Figure, Heading, Name, Steps, Table, Text, absent, render
+from ssdvae.report.render import (
+    LOG,
+    AnyCell,
+    Chips,
+    Figure,
+    Heading,
+    Name,
+    Steps,
+    Table,
+    Terms,
+    Text,
+    absent,
+    render,
+    word_text,
+)
 
 TITLES = {
     "read": ("Read", "What a model makes of what you type"),
     "next": ("Next", "What could happen next"),
     "fill": ("Fill", "What is missing"),
     "similar": ("Similar", "Events that are alike"),
+    "process": ("Process", "How the cases of the log go"),
     "frames": ("Frames", "The frames that a model knows"),
     "documents": ("Documents", "Documents, as a model reads them"),
     "card": ("Model", "How the model was made, and what it is for"),
     "docs": ("API", "The same answers for programs"),
 }
 """The views: a short title, and a long one."""
+
+LOG_TITLES = {
+    "read": ("Read", "What a model makes of a case"),
+    "frames": ("Stages", "The stages that a model knows"),
+    "documents": ("Cases", "Cases, as a model reads them"),
+}
+"""The words that differ for the model of a log."""
 
 EDITED = ("read", "next", "fill", "similar")
 """The views of events that are typed: the events go along from one to another."""
@@ -77,29 +111,34 @@ SUGGESTIONS, PAGE, WORDS, NEIGHBOURS, SHOWN = 8, 10, 20, 7, 3
 ANOMALY = 90
 """The percentile of surprisal from which on an event is called unusual."""
 
-LONGEST_TEXT = 10_000
-"""Characters of a text: it is sent in an address."""
+WHY = 5
+"""Unusual events of which is said what was expected in their place, at most."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """An event in the form: its text, its frame if it is told to the model, and the answer about it."""
+class Reading:
+    """The answer about one event."""
 
-    text: str = ""
-    frame: str = ""
-    answer: EventBlock | None = None
+    block: EventBlock
     others: Sequence[Name] = ()  # frames that it may also have
     unknown: str | None = None  # why nothing sure can be said
     surprise: str | None = None
     anomaly: bool = False
+    expected: Chips | None = None  # in the place of an anomaly
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A piece of a text: between events, or the verb of the event with this place."""
+class Line:
+    """A line of the form: an event or a sentence, a frame that is told to the model, and the answers."""
 
-    text: str
-    place: int | None = None
+    text: str = ""
+    frame: str = ""
+    answers: Sequence[Reading] = ()
+
+    def word(self, place: int) -> str:
+        """Return the word in a field, empty if there is none."""
+        words = self.text.split()
+        return "" if place >= len(words) or words[place] == "-" else words[place]
 
 
 @dataclass(frozen=True)
@@ -113,11 +152,16 @@ class State:
     @classmethod
     def of(cls, query: Sequence[tuple[str, str]]) -> State:
         """Return the state that an address says: names and values, in order."""
-        texts = [value for name, value in query if name == "e"]
-        frames = [value for name, value in query if name == "f"]
+        several: dict[str, list[str]] = {}
+        for name, value in query:
+            several.setdefault(name, []).append(value)
+        # An event in one box, or in a field for each slot.
+        fields = [several.pop(name) for n in range(len(several)) if (name := f"e{n}") in several]
+        texts = [*several.pop("e", []), *map(in_one_line, zip_longest(*fields, fillvalue=""))]
+        frames = several.pop("f", [])
         frames += [""] * (len(texts) - len(frames))
-        rest = {name: value.strip() for name, value in query if name not in ("e", "f", "run")}
-        run = next((value for name, value in query if name == "run"), "")
+        run = several.pop("run", [""])[0]
+        rest = {name: values[-1].strip() for name, values in several.items()}
         return cls(run, tuple(map(Line, texts, frames)), rest)
 
     def get(self, name: str) -> str:
@@ -151,9 +195,21 @@ class State:
         return f"/{view}" + (f"?{urlencode(kept)}" if kept else "")
 
 
+def in_one_line(words: Iterable[str]) -> str:
+    """Return the words of an event as it is typed: empty ones at the end are left out."""
+    text = " ".join("_".join(word.split()) or "-" for word in words)
+    return re.sub(r"(^| )-( -)*$", "", text)
+
+
 def typed(event: Event) -> str:
     """Return an event as it is typed."""
     return " ".join("-" if word == MISSING else word for word in event.words)
+
+
+def read_address(state: State, events: Iterable[Event], place: int | None = None) -> str:
+    """Return the address of events in Read, at one of them."""
+    parts = [("e", typed(event)) for event in events if event.head != END]
+    return state.address("read", *parts) + ("" if place is None else f"#answer-{place}")
 
 
 class Views:
@@ -169,12 +225,21 @@ class Views:
         if (format := state.get("format")) in FORMATS and answers:
             return download(view, answers, format)
         script = state.script() if view in EDITED else []
+        titles = TITLES | (LOG_TITLES if of.terms is LOG else {})
         links = [
             (title, state.address(name, *(script if name in EDITED else [])), name == view)
-            for name, (title, _) in TITLES.items()
+            for name, (title, _) in titles.items()
+            if name != "process" or of.terms is LOG
         ]
-        title, heading = TITLES[view]
-        shared = {"title": title, "heading": heading, "links": links, "models": list(self.explorer.models)}
+        title, heading = titles[view]
+        shared = {
+            "title": title,
+            "heading": heading,
+            "links": links,
+            "models": list(self.explorer.models),
+            "terms": of.terms,
+            "sentences": of.model.slots == SLOTS and has_parser(self.explorer.options.spacy_model),
+        }
         step = Step.of(state)
         return render(f"{view}.html", of=of, state=state, step=step, view=view, **shared, **data)
 
@@ -183,8 +248,8 @@ class Views:
         names = dict.fromkeys((self.explorer.find(state.run).name, state.get("beside")))
         return [self.explorer.find(name) for name in names if name]
 
-    def _events(self, state: State, of: ExploredModel) -> tuple[Event, ...]:
-        return self.explorer.parse_events((line.text for line in state.events), of.model.slots)
+    async def _events(self, state: State, of: ExploredModel) -> tuple[Event, ...]:
+        return await self.explorer.parse_events(of, [line.text for line in state.events])
 
     async def read(self, state: State) -> str | Response:
         """Return the frames of events that are typed, or of those of a text, which is shown with them."""
@@ -196,10 +261,12 @@ class Views:
             if text:
                 events = await self._extract(of, text)
                 lines = tuple(Line(typed(event)) for event in events)
+                parts = [Document("", (event,)) for event in events]
             else:
-                events = self._events(state, of)
+                parts = await self.explorer.parse_documents(of, [[line.text] for line in state.events])
+                events = tuple(event for part in parts for event in part.events)
             if events:
-                lines, summary, answers = await self._read(of, lines, events)
+                lines, summary, answers = await self._read(of, lines, parts)
         except UserError as wrong:
             error = str(wrong)
         parser = has_parser(self.explorer.options.spacy_model)
@@ -214,58 +281,61 @@ class Views:
             warning=OovStats.of(of.model, [Document("", events)]).warning,
             summary=summary,
             text=text if of.model.slots == SLOTS else None,
-            parser=parser,
             examples=list(examples(state, parser)) if of.model.slots == SLOTS else [],
-            edit=state.address("read", *(("e", typed(event)) for event in events)),
+            edit=read_address(state, events),
             longest=LONGEST_TEXT,
         )
 
     async def _read(
-        self, of: ExploredModel, lines: Sequence[Line], events: tuple[Event, ...]
+        self, of: ExploredModel, lines: Sequence[Line], parts: Sequence[Document]
     ) -> tuple[tuple[Line, ...], str, list[Any]]:
-        """Return the lines with their answers, a summary, and the answers themselves."""
-        told = [line.frame.strip() for line in lines if line.text.strip()]
+        """Return the lines, of which ``parts`` are the events, with their answers; a summary; the answers."""
+        filled = [line for line in lines if line.text.strip()]
+        told = [line.frame.strip() or None for line in filled]
         for name in filter(None, told):
             of.model.frames.find(name, "frame")
-        events = tuple(e.changed(frame=frame or None) for e, frame in zip(events, told, strict=True))
-        document = Document("typed", events)
-        surprisals: Iterator[tuple[str, bool]] = iter(())
-        given: list[Any] = []
+        events = [e.changed(frame=f) for part, f in zip(parts, told, strict=True) for e in part.events]
+        document = Document("typed", tuple(events))
+        scored: ScoredDocument | None = None
+        expected: dict[int, Chips] = {}
         if isinstance(of.model, LanguageModel):
-            given = list(await self.explorer.ask(of, score, [document], SurprisalOptions(open=True)))
-            surprisals = map(_surprise, given[0].events)
+            (scored,) = await self.explorer.ask(of, score, [document], SurprisalOptions())
+            expected = await self._expected(of, scored)
         options = InferOptions(top=4, attention=True, observe_frames=any(told))
         (found,) = await self.explorer.ask(of, infer, [document], options)
         # A frame that was told is no truth to be held against.
-        answers = zip(document_block(found, compare=False).events, found.events, strict=True)
-        read = [
-            self._line(found.unknown_words, line, *next(answers), next(surprisals, ()))
-            if line.text.strip()
-            else line
-            for line in lines
-        ]
+        blocks = document_block(found, compare=False).events
+        given: Iterable[ScoredEvent | None] = repeat(None) if scored is None else scored.events
+        answers = iter(
+            [
+                _reading(found.unknown_words, *one, of.model.slots, expected.get(place))
+                for place, one in enumerate(zip(blocks, found.events, given, strict=False))
+            ]
+        )
+        counts = {id(line): len(part.events) for line, part in zip(filled, parts, strict=True)}
+        read = [replace(line, answers=list(islice(answers, counts.get(id(line), 0)))) for line in lines]
         summary = " → ".join(inferred.frame or "unknown" for inferred in found.events) + "."
-        return tuple(read), summary, [Reading(found, given[0] if given else None)]
+        if scored is not None and scored.events[-1].event.head == END:
+            rather = [f"{n.text} {percent(n.share or 0)}" for n in expected.get(len(events), Chips([])).names]
+            said = "; expected: ".join(
+                filter(None, [_surprise(scored.events[-1], scored.slots), ", ".join(rather)])
+            )
+            summary += f" If the case ends here, that is {said}."
+        return tuple(read), summary, [FramesAndSurprisal(found, scored)]
 
-    def _line(
-        self,
-        words: Substitutes,
-        line: Line,
-        block: EventBlock,
-        inferred: InferredEvent,
-        surprise: Sequence[Any],
-    ) -> Line:
-        """Return a line with its answer."""
-        others = [
-            Name(other.name, other.probability) for other in inferred.frames[inferred.frame is not None :]
-        ]
-        unknown = None
-        if not inferred.head_known:
-            head = inferred.event.head
-            near = words.get(head) or words.get(head.lower())
-            said = f"it is read as “{near}”" if near else "its frame cannot be told"
-            unknown = f"“{head}” is unknown to the model: {said}"
-        return Line(line.text, line.frame, block, others, unknown, *surprise)
+    async def _expected(self, of: ExploredModel, scored: ScoredDocument) -> dict[int, Chips]:
+        """Return what was expected in the place of the most unusual events."""
+        events = scored.events
+        # A text may begin with anything, a case may not.
+        first = 0 if of.terms is LOG else 1
+        odd = [n for n in range(first, len(events)) if _is_odd(events[n])]
+        odd = sorted(odd, key=lambda n: -events[n].nats)[:WHY]
+        histories = [Document("", tuple(e.event for e in events[:place])) for place in odd]
+        # Frames and heads alone need no search for events.
+        ahead = await self.explorer.ask(of, forecast, histories, NextOptions(top=SHOWN, beam=SHOWN), ())
+        return {
+            place: outcomes(one, by_frame=of.terms is not LOG) for place, one in zip(odd, ahead, strict=True)
+        }
 
     async def _extract(self, of: ExploredModel, text: str) -> tuple[Event, ...]:
         """Return the events of a text, in its order."""
@@ -273,13 +343,13 @@ class Views:
             raise UserError(f"text has events of {', '.join(SLOTS)}, and this model knows others")
         if len(text) > LONGEST_TEXT:
             raise UserError(
-                f"the text has {len(text):,} characters, expected at most {LONGEST_TEXT:,}: give it in parts"
+                f"the text has {len(text):,} characters, expected {LONGEST_TEXT:,} at most: give it in parts"
             )
         options = ExtractOptions(spacy_model=self.explorer.options.spacy_model)
         (document,) = await self.explorer.ask(of, extract, [text], options)
         if not document.events:
             raise UserError("no events were found in this text: it has no sentence with a verb of its own")
-        return self.explorer.parse_events(document.events, of.model.slots)
+        return await self.explorer.parse_events(of, document.events)
 
     async def next(self, state: State) -> str | Response:
         """Return what could come after events that are typed, and continuations."""
@@ -289,13 +359,13 @@ class Views:
         sides: list[Side] = []
         scripts = list[Script]()
         try:
-            events = self._events(state, of)
+            events = await self._events(state, of)
             if events:
                 for side in self._sides(state):
                     given = tuple((k, v) for k, v in ((FRAME, pin), (side.model.slots[0], head)) if v)
                     document, options = Document("typed", events), NextOptions(top=SUGGESTIONS)
                     (ahead,) = await self.explorer.ask(side, forecast, [document], options, given)
-                    sides.append(Side(side.name, ahead, list(suggestions(state, pin, head, ahead))))
+                    sides.append(Side(side.name, ahead, list(suggestions(state, pin, head, ahead, of.terms))))
                 if "go" in state.rest:
                     seed = Seed(events, (pin,) if pin else ())
                     how = GenerateOptions(events=3, scripts=3, seed=state.number("seed"))
@@ -344,7 +414,7 @@ class Views:
         sides: list[Side] = []
         events: tuple[Event, ...] = ()
         try:
-            events = self._events(state, of)
+            events = await self._events(state, of)
             if events:
                 sides = [await ask(side, Document("typed", events)) for side in self._sides(state)]
         except UserError as wrong:
@@ -378,12 +448,12 @@ class Views:
                 return state.address("frames", ("q", name))
 
             if not wanted:
-                blocks = frame_table(answers, "all-frames", href)
+                blocks = frame_table(answers, "all-frames", href, terms=of.terms)
             elif wanted in of.model.frames:
                 library = await self.explorer.library(of)
                 shown = library.find(frame=wanted)
-                title = f"In {'documents' if library.name else 'scripts'} ({len(shown):,})"
-                examples = [document_block(d, title=library.titles.get(d.id)) for d in shown[:SHOWN]]
+                title = f"In {of.terms.document if library.name else 'script'}s ({len(shown):,})"
+                examples = [_shown(of, d, wanted) for d in shown[:SHOWN]]
                 blocks = [
                     *_meaning(library.definitions, wanted),
                     *_frame(found, wanted, href),
@@ -396,6 +466,24 @@ class Views:
         except UserError as wrong:
             error = str(wrong)
         return self._page("frames", state, of, answers, error=error, found=blocks, more=more)
+
+    async def process(self, state: State) -> str | Response:
+        """Return the process of a log, and its unusual cases."""
+        of, error = self.explorer.find(state.run), None
+        blocks: list[Any] = []
+        answers: list[Anomaly] = []
+
+        def href(case: Anomaly) -> str:
+            return read_address(state, (e.event for e in case.document.events), case.place)
+
+        try:
+            blocks += (await self.explorer.process(of)).blocks
+            answers = await self.explorer.unusual(of)
+            cases = unusual_cases(answers, len(of.library.scored), href)
+            blocks = [*blocks[:2], Heading("Unusual cases", 2), *cases, Heading("All of it", 2), *blocks[2:]]
+        except UserError as wrong:
+            error = str(wrong)
+        return self._page("process", state, of, answers, error=error, found=blocks)
 
     async def documents(self, state: State) -> str | Response:
         """Return the documents with some frame and some words, a page of them."""
@@ -410,6 +498,7 @@ class Views:
                 error = str(wrong)
         first = (page - 1) * PAGE
         shown = found[first : first + PAGE]
+        scored = {one.id: one for one in of.library.scored} if anomalies else {}
         moves = [("Before", page - 1)] if page > 1 else []
         moves += [("More", page + 1)] if first + PAGE < len(found) else []
         rest = [(name, value) for name, value in state.rest.items() if name != "page"]
@@ -424,8 +513,8 @@ class Views:
             total=len(found),
             shown=[
                 (
-                    document_block(d, title=of.library.titles.get(d.id)),
-                    state.address("read", *(("e", typed(e.event)) for e in d.events)),
+                    _shown(of, d, state.get("frame"), scored.get(d.id)),
+                    read_address(state, (e.event for e in d.events)),
                 )
                 for d in shown
             ],
@@ -438,15 +527,16 @@ class Views:
         return self._page("docs", state, self.explorer.find(state.run), found=blocks)
 
 
-def pieces(text: str, events: Sequence[Event]) -> list[Piece]:
-    """Return a text in pieces, so that the verb of each event can be marked."""
-    found, end = [], 0
+def pieces(text: str, events: Sequence[Event]) -> list[tuple[str, int | None]]:
+    """Return a text in pieces: the verb of an event with its place, and what stands between, with None."""
+    found: list[tuple[str, int | None]] = []
+    end = 0
     spans = [(e.origin.start, e.origin.end, n) for n, e in enumerate(events) if e.origin is not None]
     for start, stop, place in sorted(spans):
         if start >= end:  # of two events with one verb, the first is marked
-            found += [Piece(text[end:start]), Piece(text[start:stop], place)]
+            found += [(text[end:start], None), (text[start:stop], place)]
             end = stop
-    return [*found, Piece(text[end:])] if found else []
+    return [*found, (text[end:], None)] if found else []
 
 
 def examples(state: State, parser: bool) -> Iterator[Name]:
@@ -456,17 +546,61 @@ def examples(state: State, parser: bool) -> Iterator[Name]:
         yield Name(title, None, state.address("read", *parts))
 
 
-def _surprise(event: ScoredEvent) -> tuple[str, bool]:
-    """Return how surprising an event is after those before it, in words, and whether it is an anomaly."""
+def _reading(
+    words: Substitutes,
+    block: EventBlock,
+    inferred: InferredEvent,
+    scored: ScoredEvent | None,
+    slots: Slots,
+    expected: Chips | None,
+) -> Reading:
+    """Return the answer about an event."""
+    others = [Name(other.name, other.probability) for other in inferred.frames[inferred.frame is not None :]]
+    unknown = None
+    if not inferred.head_known:
+        head = inferred.event.head
+        near = words.get(head) or words.get(head.lower())
+        said = f"it is read as “{near}”" if near else "its frame cannot be told"
+        unknown = f"“{head}” is unknown to the model: {said}"
+    surprise = None if scored is None else _surprise(scored, slots)
+    return Reading(block, others, unknown, surprise, scored is not None and _is_odd(scored), expected)
+
+
+def _is_odd(event: ScoredEvent) -> bool:
+    return event.percentile is not None and event.percentile >= ANOMALY
+
+
+def _surprise(event: ScoredEvent, slots: Slots) -> str:
+    """Return how surprising an event is after those before it, in words, and which word is to blame."""
+    nats = f"{event.nats:.1f} nats"
     if event.percentile is None:
-        return f"{event.nats:.1f} nats", False
-    words = f"more surprising than {percent(event.percentile / 100)} of events"
-    anomaly = event.percentile >= ANOMALY
-    return f"unusual: {words}" if anomaly else words, anomaly
+        return nats
+    share = "all" if event.percentile == 100 else f"{percent(event.percentile / 100)} of"
+    words = f"more surprising than {share} events, {nats}"
+    if not _is_odd(event):
+        return words
+    if event.event.head == END:
+        return f"unusual: {words}"
+    worst = max(range(len(slots)), key=lambda slot: event.slots[slot])
+    word = word_text(event.event.padded(len(slots))[worst])
+    return f"unusual: {words}, {event.slots[worst]:.1f} of them for the {slots[worst]} “{word}”"
+
+
+def _shown(
+    of: ExploredModel, document: InferredDocument, frame: str = "", scored: ScoredDocument | None = None
+) -> DocumentBlock:
+    """Return a document in which the events with a frame are marked, or the most surprising one, in words."""
+    asked, note = [place for place, e in enumerate(document.events) if frame and e.frame == frame], None
+    if scored is not None and scored.events:
+        place, event = scored.worst, scored.events[scored.worst]
+        said = _surprise(event, scored.slots)
+        note = Text(f"The most surprising: event {place + 1}, “{event.event}”: {said}.", "note")
+        asked = asked or [place]
+    return document_block(document, title=of.library.titles.get(document.id), note=note, asked=asked)
 
 
 @dataclass(frozen=True)
-class Reading:
+class FramesAndSurprisal:
     """What is said of a document: its frames, and its surprisal if the model predicts words."""
 
     inferred: InferredDocument
@@ -604,7 +738,7 @@ class Suggestion:
 
 
 def suggestions(
-    state: State, pin: str, head: str, ahead: Forecast
+    state: State, pin: str, head: str, ahead: Forecast, terms: Terms
 ) -> Iterator[tuple[str, Sequence[Suggestion]]]:
     """Yield whole events, each a link to the script with it at the end, and frames and heads to choose."""
 
@@ -618,18 +752,18 @@ def suggestions(
         events.append(Suggestion(name, e.frame.name if e.frame else None))
     yield "Events", events
     if ahead.frames and not pin:
-        yield "Frames", [choice(f.name, f.probability, ("pin", f.name)) for f in ahead.frames]
+        yield terms.frames, [choice(f.name, f.probability, ("pin", f.name)) for f in ahead.frames]
     if not head:
         unknown = "a word unknown to the model"  # which nobody can choose
-        yield (
-            "Words",
-            [
-                Suggestion(Name(unknown, h.probability))
-                if h.name == UNKNOWN
-                else choice(h.name, h.probability, ("pin", pin), ("head", h.name))
-                for h in ahead.heads
-            ],
-        )
+        heads = [
+            Suggestion(Name(unknown, h.probability))
+            if h.name == UNKNOWN
+            else choice(h.name, h.probability, ("pin", pin), ("head", h.name))
+            for h in ahead.heads
+        ]
+        if ahead.end_probability is not None:
+            heads.append(Suggestion(Name("the case ends", ahead.end_probability)))
+        yield terms.heads.capitalize(), sorted(heads, key=lambda one: -(one.name.share or 0))
 
 
 def _rows(found: Statistics) -> Iterator[FrameRow]:
@@ -670,7 +804,7 @@ def _frame(found: Statistics, name: str, href: Callable[[str], str]) -> Iterator
         yield absent("Nothing comes before or after it often enough.")
     for number, slot in enumerate(found.slots):
         if words := found.words_of(name, WORDS, number):
-            yield Heading(f"Its words: {slot}", 2)
+            yield Heading(f"Its words as {slot}", 2)
             yield chips(words, href)
 
 

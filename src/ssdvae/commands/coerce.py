@@ -11,7 +11,15 @@ from typing import IO, Any
 from ssdvae.commands import AnyPath
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.dataframes import dataframe_file, is_dataframe
-from ssdvae.data.events import AnyDocument, AnyEvent, Document, Event, Slots, to_document, to_event
+from ssdvae.data.events import (
+    AnyDocument,
+    AnyEvent,
+    Document,
+    Event,
+    slot_format,
+    to_document,
+    to_event,
+)
 from ssdvae.data.options import ReadOptions
 from ssdvae.data.readers import Skipped, read_documents
 from ssdvae.data.readers.text import read_typed
@@ -37,6 +45,9 @@ AnyModel = Model | AnyPath | None
 Documents = AnyPath | IO[str] | IO[bytes] | AnyDocument | Iterable[AnyDocument]
 """A file, an open file of typed events, one document, or some of them; a pandas DataFrame of events."""
 
+
+AnyEvents = AnyEvent | Sequence[AnyEvent] | IO[str] | IO[bytes]
+"""One event, or several; or an open file of typed ones."""
 
 HUB = "hf://"
 """``hf://OWNER/NAME`` is a model of the hub, even where OWNER/NAME is, or looks like, a path."""
@@ -130,11 +141,16 @@ def model_with_quantiles(run: AnyModel, progress: bool | Progress) -> Model:
     return model
 
 
-def as_events(given: AnyEvent | Sequence[AnyEvent], model: Model, *, warn: bool = True) -> list[Event]:
+def as_events(given: AnyEvents, model: Model, *, warn: bool = True) -> list[Event]:
     """Return one event or several; warn if most of their words are out of the vocabulary."""
+    if isinstance(given, io.TextIOBase | io.BufferedIOBase):
+        documents = read_typed(given, slots=model.slots, parse=lambda text, _: read_text(text, model))
+        given = [event for document in documents for event in document.events]
+        if not given:
+            raise UserError(f"standard input has no event; an event is typed as: {slot_format(model.slots)}")
     some = [given] if isinstance(given, str | Event | Mapping) else given
     try:
-        events = [to_event(event, model.slots) for event in with_sentences(some, model.slots)]
+        events = [to_event(event, model.slots) for event in with_sentences(some, model)]
     except Malformed as error:
         raise UserError(f"an event: {with_format(error, model.slots)}") from error
     if warn:
@@ -172,12 +188,12 @@ def _read(
             return parse_documents(files, report, model.slots, hole)
         return read_documents(given, format, skipped, model.slots, model.columns)
     if isinstance(given, io.TextIOBase | io.BufferedIOBase):
-        return read_typed(given, slots=model.slots, parse=read_text)
+        return read_typed(given, slots=model.slots, parse=lambda text, _: read_text(text, model))
     if isinstance(given, Document | Mapping):
         given = [given]
     if not isinstance(given, Iterable):
         raise UserError(f"found {shorten(given)} as documents, expected a file or some documents")
-    return _converted(given, model.slots, hole is not None)
+    return _converted(given, model, hole is not None)
 
 
 def _read_dataframe(
@@ -187,10 +203,11 @@ def _read_dataframe(
         yield from _read(path, "parquet", skipped, model, hole)
 
 
-def _converted(given: Iterable[Any], slots: Slots, holes: bool) -> Iterator[Document]:
+def _converted(given: Iterable[Any], model: Model, holes: bool) -> Iterator[Document]:
+    slots = model.slots
     for number, document in enumerate(given, start=1):
         try:
-            some = with_sentences(with_holes(document) if holes else document, slots)
+            some = with_sentences(with_holes(document) if holes else document, model)
             yield to_document(some, str(number), slots)
         except Malformed as error:
             raise UserError(f"document {number}: {with_format(error, slots)}") from error

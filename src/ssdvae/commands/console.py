@@ -27,7 +27,7 @@ NUMBER = re.compile(r"[\d–.,%±\s()-]*( MB)?")
 
 
 def say(message: str) -> None:
-    """One line (or more) for the person at the terminal."""
+    """Print a message for the person at the terminal."""
     console().print(message, markup=False, soft_wrap=True)
 
 
@@ -71,7 +71,7 @@ def messages() -> Iterator[None]:
 
 
 def output(wide: int = WIDE) -> Console:
-    """Standard output, as wide as the terminal or as COLUMNS says."""
+    """Return standard output, as wide as the terminal or as COLUMNS says."""
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
     return Console(highlight=False, width=None if known else wide)
 

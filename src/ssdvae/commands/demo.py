@@ -278,12 +278,18 @@ def print_demo(demo: Demo) -> None:
     """Print the scores, some documents and scripts, and events found in a text."""
     out = output(110)
     out.print()
+    out.print(
+        "The documents are generated stories: each event has a verb, a subject, an object and a preposition, "
+        "and a frame, which is its type. In training the models saw nine of ten frames; here they see none. "
+        "rnnlm predicts words only, ssdvae is the paper's model, ssdvae-exact is ours."
+    )
     show([_score_table(demo.scores)], out)
     out.print(
-        "All figures were measured in this run, on the same documents. The best possible ones are exact: "
-        "the corpus knows its own distribution, and no model can do better except by chance. "
-        f"≤: a bound, by {EVALUATE.bound_samples} importance samples; the others are exact. "
-        "The documents and scripts below are read and written by ssdvae-exact.\n"
+        "All figures were measured in this run, on the same documents. Perplexity is the number of equally "
+        "likely words that a model chooses among. ≤: only an upper bound is known, here by "
+        f"{EVALUATE.bound_samples} samples. Best possible: computed from the rules that generate the "
+        "stories; no model can do better except by chance. Below, ssdvae-exact inferred the frames and wrote "
+        "the scripts.\n"
     )
     for document, inferred in demo.documents:
         show([_document_table(document, inferred)], out, plain=True)
@@ -297,7 +303,8 @@ def print_demo(demo: Demo) -> None:
         rows = list(_extracted_rows(demo.extracted))
         show([("Events found in a text", ["sentence", "event", "frame"], rows)], out, plain=True)
         out.print(
-            f"Frames below {EXAMPLE_THRESHOLD} or of unknown verbs are latent: the model infers them. "
+            "Frames come from a lexicon of verbs, with their probability. An event is latent if its verb is "
+            f"unknown or no frame has {EXAMPLE_THRESHOLD}: then a model has to infer the frame. "
             f"The events are in {demo.folder / 'text' / 'ferry.jsonl'}.\n"
         )
     if demo.answers is not None:
@@ -322,7 +329,7 @@ def _print_answers(answers: ExampleAnswers, out: Console) -> None:
     blank = " ".join(answers.filled.events[-1].words[1:])
     lines = {
         "next": ("what follows?", [(c.name, f"{c.probability:.1%}") for c in answers.forecast.heads]),
-        "fill": (f"_ {blank}", [(f.event.head, f"{f.probability:.1%}") for f in hole.fillings]),
+        "fill": (f"? {blank}", [(f.event.head, f"{f.probability:.1%}") for f in hole.fillings]),
         "similar": (QUERY, [(str(s.event), f"{s.similarity:.2f}") for s in answers.similar]),
     }
     for command, (question, found) in lines.items():
@@ -335,15 +342,15 @@ def _score_table(scores: dict[str, dict[str, Any]]) -> TableText:
     columns = [scores[name] for name in ("rnnlm", "ssdvae", "ssdvae-exact", "best")]
     chance = scores["ssdvae"].get("cloze_chance", 0)
     shares = {
-        "accuracy of latent frames": "frame_accuracy",
-        f"cloze by likelihood (chance {chance:.1%})": "cloze_nll",
-        "generated scripts that are possible": "scripts_possible",
+        "frames inferred correctly": "frame_accuracy",
+        f"true continuation chosen of six (chance {chance:.1%})": "cloze_nll",
+        "written scripts that can happen": "scripts_possible",
     }
-    rows = [["perplexity", *map(_perplexity, columns)]]
+    rows = [["perplexity (lower is better)", *map(_perplexity, columns)]]
     for label, name in shares.items():
         found = [scores.get(name) for scores in columns]
         rows.append([label, *("" if value is None else f"{value:.1%}" for value in found)])
-    title = f"{scores['best']['documents']:,} unseen documents, {scores['best']['words']:,} words"
+    title = f"Measured on {scores['best']['documents']:,} unseen documents, {scores['best']['words']:,} words"
     return title, ["", "rnnlm", "ssdvae", "ssdvae-exact", "best possible"], rows
 
 
@@ -353,7 +360,7 @@ def _perplexity(scores: dict[str, Any]) -> str:
 
 
 def _script_table(script: Script, log_prob: float) -> TableText:
-    verdict = "impossible in this world" if log_prob == -math.inf else f"possible: log p = {log_prob:.1f}"
+    verdict = "cannot happen in this world" if log_prob == -math.inf else "can happen in this world"
     rows = [[str(generated.event), generated.inferred or ""] for generated in script.events]
     title = f"A script after the first event ({verdict})"
     return title, [name.ljust(24) for name in ("event", "inferred frame")], rows

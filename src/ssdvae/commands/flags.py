@@ -22,6 +22,9 @@ FILES = "input and output"
 PLAIN = (bool, int, float, str, Path)
 """The types that a flag may have, by preference: where a path or a text is possible, it is a text."""
 
+METAVARS = {int: "INT", float: "FLOAT", Path: "PATH"}
+"""Placeholders of option values in the help, by type."""
+
 
 def build_parser(program: str, command: Command, words: Sequence[str]) -> App:
     """Return the parser of a command. A model or a preset among the words gives other defaults."""
@@ -46,7 +49,7 @@ def build_parser(program: str, command: Command, words: Sequence[str]) -> App:
     if command.record is not None:
         further.append(("json", bool, "print one JSON object and nothing else"))
     if command.options:
-        further.append(("config", str | None, "YAML file with any of these options; flags win over it"))
+        further.append(("config", Path | None, "YAML file with any of these options; flags win over it"))
     for key, type_, about in further:
         hint = Parameter(name=flag(key), help=about, group=group(FILES), show_default=False, negative=())
         keyword = inspect.Parameter.KEYWORD_ONLY
@@ -93,7 +96,13 @@ def _option(name: str, field: FieldInfo, group: Group | None, repeatable: bool) 
         annotation = Annotated[list[str] | None, shared, Parameter(negative=())]
     else:
         read = lambda _, tokens: parse(field, tokens[0].value)  # noqa: E731
-        annotation = Annotated[Any, shared, Parameter(converter=read, n_tokens=1, accepts_keys=False)]
+        reader = Parameter(
+            converter=read,
+            n_tokens=1,
+            accepts_keys=False,
+            metavar=METAVARS.get(kind, "CHOICE" if choices else "STR"),
+        )
+        annotation = Annotated[Any, shared, reader]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import Command
 from ssdvae.commands.console import TableText, chance
-from ssdvae.commands.questions import Answers, check_events, give
+from ssdvae.commands.questions import Answers, check_events, give, is_terminal
 from ssdvae.data.options import ReadOptions, StreamOptions
 from ssdvae.inference.options import NextOptions
 from ssdvae.io.errors import UserError
@@ -84,7 +85,7 @@ def _prefix_table(answer: PrefixForecasts) -> TableText:
     rows = []
     for number, prefix in enumerate(answer.prefixes, start=1):
         end = "–" if prefix.end_probability is None else chance(prefix.end_probability)
-        times = ["–" if time is None else str(time) for time in prefix.times]
+        times = ["–" if time is None else time.short for time in prefix.times]
         rows.append([str(number), str(prefix.event), *_cells(prefix.heads[0]), end, *times])
     return f"{answer.id}: after every event", head, rows
 
@@ -106,7 +107,8 @@ def main(
     """Predict the next event: its frame, its head, the most likely events.
 
     Args:
-        events: events that came before, each in quotes, "arrested police suspect in"; or a file of documents
+        events: events that came before, each in quotes, "arrested police suspect in"; or a file of
+            documents; by default those of standard input, one a line, with a blank line after each document
         run: run folder, or the name of a model; by default the model in the package
         given: NAME=VALUE, what is known of the next event: its frame (frame=Arrest), or words (subj=police)
         out: file to write, .jsonl, .jsonl.gz, .csv or .parquet; or a folder for shards (no ending)
@@ -115,13 +117,19 @@ def main(
     if wrong := [text for text in given or [] if "=" not in text]:
         raise UserError(f"--given: found {wrong[0]!r}, expected NAME=VALUE, such as frame=Arrest")
     known = None if given is None else dict(text.split("=", 1) for text in given)
-    documents: Any = [{"id": "events", "events": events}]
+    start: Any = [{"id": "events", "events": events}]
+    documents = start
     if len(events) == 1 and Path(events[0]).exists():
         documents = events[0]
+    elif not events and not is_terminal():
+        documents = sys.stdin.buffer
     else:
         check_events(events)
     stream, own = split_options(options, StreamOptions)
-    answers = next_events(run, documents, given=known, **own)
+    answers: Iterator[Any] = next_events(run, documents, given=known, **own)
+    if documents is not start and not events:  # nothing typed is the start of a document
+        first = next(answers, None) or next(next_events(run, start, given=known, **own))
+        answers = chain([first], answers)
     give(answers, tables, out=out, json=json, stream=stream)
 
 
@@ -129,6 +137,7 @@ COMMAND = Command(
     main,
     examples=(
         "ssdvae next 'arrested police suspect in' --run runs/first",
+        "printf 'arrested police suspect\\ntried court suspect' | ssdvae next --run runs/first",
         "ssdvae next 'met she him' --run runs/first --given frame=Arrest",
     ),
 )

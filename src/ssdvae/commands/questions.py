@@ -151,7 +151,7 @@ def read_input(file: str | None, run: str | None, options: dict[str, Any]) -> tu
     """Return the model and the documents: those of a file, or typed ones, each answered when it ends."""
     if file is not None:
         return run, file
-    if not sys.stdin.isatty():
+    if not is_terminal():
         return run, sys.stdin.buffer
     from ssdvae.commands.coerce import load
     from ssdvae.data.events import slot_format
@@ -160,6 +160,11 @@ def read_input(file: str | None, run: str | None, options: dict[str, Any]) -> tu
     say(f"type events as: {slot_format(model.slots)}; a blank line after the last event")
     options.setdefault("batch", 1)
     return model, sys.stdin.buffer
+
+
+def is_terminal() -> bool:
+    """Tell whether standard input is a terminal, or there is none."""
+    return sys.stdin is None or sys.stdin.isatty()
 
 
 def check_events(events: Iterable[str]) -> None:

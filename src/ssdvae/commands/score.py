@@ -15,7 +15,7 @@ from ssdvae.options import split_options, with_options
 
 if TYPE_CHECKING:
     from ssdvae.commands.coerce import AnyModel, Documents
-    from ssdvae.inference.surprisal import Anomaly, ScoredDocument, ScoredEvent
+    from ssdvae.inference.surprisal import Anomaly, ScoredDocument
     from ssdvae.io.progress import Progress
 
 
@@ -89,18 +89,8 @@ def table(document: ScoredDocument) -> TableText:
         columns.append(("frame", lambda event: event.frames[0].name if event.frames else "unknown"))
         columns.append(("", lambda event: chance(event.frames[0].probability) if event.frames else ""))
     if any(event.later is not None for event in document.events):
-        columns.append(("time", _lateness))
+        columns.append(("time", "{0.lateness}"))
     return table_of(title, document.events, *columns)
-
-
-UNUSUAL = 0.05
-"""The probability of a time below which it is shown as late or early."""
-
-
-def _lateness(event: ScoredEvent) -> str:
-    """Return whether an event came late or early, and the probability of a time as long or as short."""
-    tails = (("late", event.later), ("early", event.earlier))
-    return next((f"{name} {chance(p)}" for name, p in tails if p is not None and p < UNUSUAL), "")
 
 
 def anomaly_table(found: Sequence[Anomaly]) -> TableText:
@@ -108,6 +98,9 @@ def anomaly_table(found: Sequence[Anomaly]) -> TableText:
     expected: Column = (
         "expected",
         lambda one: "; ".join(f"{event} {chance(p)}" for event, p in one.expected.outcomes[:3]),
+    )
+    late: list[Column] = (
+        [("time", "{0.scored.lateness}")] if any(one.scored.lateness for one in found) else []
     )
     if found[0].by == "case":
         return table_of(
@@ -117,6 +110,7 @@ def anomaly_table(found: Sequence[Anomaly]) -> TableText:
             ("percentile", lambda one: _share(one.document.percentile)),
             ("event", lambda one: f"#{one.place + 1} {one.scored.event}"),
             ("nats", "{0.scored.nats:.1f}"),
+            *late,
             expected,
         )
     return table_of(
@@ -126,6 +120,7 @@ def anomaly_table(found: Sequence[Anomaly]) -> TableText:
         ("where", lambda one: f"{one.id} #{one.place + 1}"),
         ("nats", "{0.scored.nats:.1f}"),
         ("percentile", lambda one: _share(one.scored.percentile)),
+        *late,
         expected,
     )
 
@@ -139,7 +134,8 @@ class ScoreOptions(SurprisalOptions, RankingOptions):
 
     top: int | None = Field(
         None,
-        description="show only the most surprising events or cases, so many, with what was expected instead",
+        description="show only this many events or cases, most surprising first, with what was expected "
+        "instead",
         ge=1,
     )
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssdvae.commands import Command
 from ssdvae.commands.console import TableText, table_of
-from ssdvae.commands.questions import check_events, give
+from ssdvae.commands.questions import check_events, give, read_input
 from ssdvae.data.options import ReadOptions
 from ssdvae.inference.options import SimilarOptions
 from ssdvae.options import split_options, with_options
 
 if TYPE_CHECKING:
-    from ssdvae.commands.coerce import AnyModel, Documents
-    from ssdvae.data.events import AnyEvent
+    from ssdvae.commands.coerce import AnyEvents, AnyModel, Documents
     from ssdvae.inference.embedding import SimilarEvent
     from ssdvae.io.progress import Progress
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 @with_options(ReadOptions, SimilarOptions)
 def similar(
     run: AnyModel,
-    events: AnyEvent | Sequence[AnyEvent],
+    events: AnyEvents,
     among: Documents,
     *,
     progress: bool | Progress = True,
@@ -56,7 +55,7 @@ def tables(found: Iterable[SimilarEvent]) -> Iterator[TableText]:
 
 @with_options(ReadOptions, SimilarOptions)
 def main(
-    events: list[str],
+    events: list[str] = [],  # noqa: B006  # read only
     *,
     among: Path,
     run: str | None = None,
@@ -67,14 +66,16 @@ def main(
     """Find similar events: the nearest ones of a file.
 
     Args:
-        events: events, each in quotes, "arrested police suspect in"
+        events: events, each in quotes, "arrested police suspect in"; by default those of standard input, one
+            a line
         among: file of documents to search
         run: run folder, or the name of a model; by default the model in the package
         out: file to write, .jsonl, .jsonl.gz, .csv or .parquet
         json: print a line of JSON for each event that is found
     """
     check_events(events)
-    give(similar(run, events, among, **options), tables, out=out, json=json)
+    model, asked = (run, events) if events else read_input(None, run, dict(options))
+    give(similar(model, asked, among, **options), tables, out=out, json=json)
 
 
 COMMAND = Command(

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from ssdvae.data.events import RESERVED, Slots, check_slots, one_word
+from ssdvae.data.events import RESERVED, Slots, check_slots, words_of
 from ssdvae.data.options import ColumnOptions, Lifecycle
 from ssdvae.io.errors import DataError, Malformed, shorten, shorten_text
 from ssdvae.io.records import Record, parse
@@ -144,13 +144,13 @@ def no_column(path: Path, line: int | None, name: str, there: Sequence[str]) -> 
 def word_of(value: Any, name: str) -> str | None:
     """Return the word in a cell; None if it is empty."""
     if isinstance(value, str):
-        return one_word(value)
+        return words_of(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, numbers.Real | Decimal | datetime | date):
-        return one_word(str(value))
+        return words_of(str(value))
     raise Malformed(f"{shorten(value)} under {name!r}", "a word or a number")
 
 

@@ -6,9 +6,9 @@ What belongs to an event, such as its observed frame, is the same in every windo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, repeat
 from typing import Annotated, Any, Self, TypeVar, cast
 
 import numpy as np
@@ -156,12 +156,19 @@ class Documents:
     def decode(self, vocabulary: Vocabulary, frames: Inventory) -> list[Document]:
         """Return the documents in words; out-of-vocabulary words are ``<unk>``, as a model sees them."""
 
-        def event(tokens: Sequence[int], frame: int) -> Event:
+        def event(tokens: Sequence[int], frame: int, time: float | None) -> Event:
             words = [vocabulary.name(word) for word in tokens]
-            return Event.of_words(words, frames.name(frame) if frame >= 0 else None)
+            found = Event.of_words(words, frames.name(frame) if frame >= 0 else None)
+            return found if time is None else found.changed(time=time)
+
+        def times(part: slice) -> Iterable[float | None]:
+            return repeat(None) if self.times is None else self.times[part].tolist()
 
         return [
-            Document(str(id), tuple(map(event, self.tokens[part].tolist(), self.frames[part].tolist())))
+            Document(
+                str(id),
+                tuple(map(event, self.tokens[part].tolist(), self.frames[part].tolist(), times(part))),
+            )
             for id, part in zip(self.ids.to_pylist(), self.parts(), strict=True)
         ]
 

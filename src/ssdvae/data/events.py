@@ -143,7 +143,8 @@ class Event:
         return (self.head, *[word or MISSING for word in self.arguments])
 
     def __str__(self) -> str:
-        return " ".join(self.words)
+        """Return the words as they are typed: with commas if one of them has blanks."""
+        return (", " if any(" " in word for word in self.words) else " ").join(self.words)
 
 
 def folded(words: Words) -> Words:
@@ -172,9 +173,12 @@ def slot_format(slots: Slots) -> str:
 def event_from_text(text: str, slots: Slots = SLOTS) -> Event:
     """Return the event of a typed text, ``verb subj obj mod``; ``-``, ``_`` and ``None`` are empty slots.
 
-    Slots left out at the end are empty.
+    Slots left out at the end are empty. In a log commas may part the words, which then may have blanks.
     """
-    head, *arguments = [None if word in ("-", "_", MISSING) else word for word in text.split()] or [None]
+    parts = text.split(",") if "," in text and slots != SLOTS else text.split()
+    head, *arguments = [None if word in ("-", "_") else words_of(word) for word in map(str.strip, parts)] or [
+        None
+    ]
     if head is None or len(arguments) >= len(slots):
         raise Malformed(shorten(text.strip()), slot_format(slots))
     return Event(head, *arguments)
@@ -188,10 +192,10 @@ def event_from_record(record: object, slots: Slots = SLOTS) -> Event:
     """
     if not isinstance(record, dict | Mapping):  # dict first, which is faster to check
         raise Malformed(shorten(record), f"an event such as {example(slots)}")
-    get = record.get
+    get, normal = record.get, one_word if slots == SLOTS else words_of
     try:
-        head, *arguments = map(one_word, map(get, slots))
-        frame = one_word(get("frame"))
+        head, *arguments = map(normal, map(get, slots))
+        frame = normal(get("frame"))
     except TypeError:
         key = next(key for key in (*slots, "frame") if not isinstance(get(key), str | None))
         raise Malformed(f"{shorten(record[key])} under {key!r}", "a word in quotes, or null") from None
@@ -220,15 +224,21 @@ def example(slots: Slots) -> str:
 
 
 @lru_cache(2**16)
-def one_word(value: object) -> str | None:
-    """Return the text of a slot as one word: "as of" becomes "as_of"; None if it is empty."""
+def words_of(value: object, blank: str = " ") -> str | None:
+    """Return the text of a slot with single blanks; None if it is empty."""
     # Cached: a million documents have few distinct words.
     if value is None:
         return None
     if not isinstance(value, str):
         raise TypeError
-    word = "_".join(value.split())
+    word = blank.join(value.split())
     return None if word in ("", MISSING) else word
+
+
+@lru_cache(2**16)
+def one_word(value: object) -> str | None:
+    """Return the text of a slot of a text as one word: "as of" becomes "as_of"; None if it is empty."""
+    return words_of(value, "_")
 
 
 def _probability(value: object) -> float | None:

@@ -111,7 +111,7 @@ class PrepareOptions(ColumnOptions):
     )
     open: bool = Field(
         False,
-        description="cases of the log are still running, so where they stop is no end; by default every case "
+        description="cases of the log are still running, so none has ended; by default every case "
         "of a table or a log is over, and models learn when cases end",
     )
     drop_unlabelled: bool = Field(

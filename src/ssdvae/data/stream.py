@@ -211,10 +211,11 @@ Single = Callable[[Any], tuple[Document, Mapping[str, int]]]
 """Turns the second part of a task into a document, and counts beside those of documents and events."""
 
 
-def one_by_one(tasks: Sequence[Task], work: Single) -> Chunk:
+def one_by_one(tasks: Iterable[Task], work: Single) -> Chunk:
     """Return the result of some tasks; an error in one of them is recorded, and the next one is done."""
-    lines, counts, errors = [], Counter[str](), []
+    read, lines, counts, errors = 0, list[str](), Counter[str](), list[str]()
     for place, content in tasks:
+        read += 1
         try:
             document, counted = work(content)
             line = json.dumps(document_to_record(document), ensure_ascii=False)
@@ -227,7 +228,7 @@ def one_by_one(tasks: Sequence[Task], work: Single) -> Chunk:
             lines.append(line)
             counts.update({"documents": 1, "events": len(document.events)})
             counts.update(counted)
-    return Chunk(len(tasks), tuple(lines), dict(counts), tuple(errors))
+    return Chunk(read, tuple(lines), dict(counts), tuple(errors))
 
 
 # Documents of events as tasks

@@ -169,6 +169,20 @@ class Vocabulary(Inventory):
         """True if hardly any training event has the same word in two arguments."""
         return self.slot_counts is not None and self.repeats < RARE * self.slot_counts[0].sum()
 
+    @cached_property
+    def by_slot(self) -> NDArray[np.bool_] | None:
+        """Which words stand in which slot (S V), the missing word wherever it is no head; None: not counted.
+
+        A slot all of whose words are unknown may have any.
+        """
+        if self.slot_counts is None:
+            return None
+        there = self.slot_counts > 0
+        there[1:, self.missing] = True
+        some = there.copy()
+        some[:, [self.unknown, self.missing]] = False
+        return there | ~some.any(1, keepdims=True)
+
     @property
     def unknown(self) -> int:
         return self._ids[UNKNOWN]

@@ -40,7 +40,7 @@ class EvaluateOptions(Options):
     cloze_seeds: int = Field(5, description="seed events of other items that pmi scores average over", ge=1)
     cloze_frames: Literal["foreseen", "read"] = Field(
         "foreseen",
-        description="frames in the cloze: foreseen from the seed event alone, as in the paper; or read: "
+        description="frames in the cloze. foreseen: predicted from the seed event, as in the paper; read: "
         "inferred from each option, which is scored by the probability of its words and frames together",
     )
     scripts: int = Field(1_000, description="scripts to generate, at most: one for each document", ge=1)

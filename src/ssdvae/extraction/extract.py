@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -10,9 +10,10 @@ from pathlib import Path
 from ssdvae.data.events import Document
 from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers import Skipped
-from ssdvae.data.stream import Files, Task, one_by_one, stream
+from ssdvae.data.stream import Chunk, Files, Task, one_by_one, stream
+from ssdvae.engine.pool import chunked
 from ssdvae.extraction.readers import FORMATS, list_files
-from ssdvae.extraction.readers.text import parse_text
+from ssdvae.extraction.readers.text import split_text, with_trees
 from ssdvae.extraction.rules import extract_document
 from ssdvae.extraction.tree import ParsedDocument, RawDocument
 from ssdvae.io.errors import UserError
@@ -21,6 +22,9 @@ from ssdvae.io.progress import SILENT, Progress
 
 CHUNK = 16
 """Documents that a process takes at once."""
+
+CHARACTERS = 100_000
+"""Characters of documents that are parsed at once, if there is more than one."""
 
 
 @dataclass
@@ -50,7 +54,7 @@ def extract(
     skipped = Skipped(unit="document")
     done = stream(
         Files(files, [path for path, _, _ in files], sources, partial(_read, options=options)),
-        partial(one_by_one, work=partial(_extract, options=options)),
+        partial(_extract_chunk, options=options),
         out,
         options,
         about={"formats": [choice for _, _, choice in files]},
@@ -77,7 +81,8 @@ def extract_documents(
 
 def extract_text(text: str, options: ExtractOptions) -> Document:
     """Return the events of a text."""
-    return extract_document(parse_text("text", text, options), options)
+    [parsed] = with_trees([split_text("text", text)], options)
+    return extract_document(parsed, options)
 
 
 File = tuple[Path, str, str]
@@ -102,9 +107,31 @@ def _read(files: Sequence[File], report: Report, options: ExtractOptions) -> Ite
             yield f"{path}, document {named.id!r}", (choice, named)
 
 
-def _extract(content: tuple[str, RawDocument], options: ExtractOptions) -> tuple[Document, Mapping[str, int]]:
-    choice, raw = content
-    parsed = FORMATS[choice].parse(raw, options)
+Content = tuple[str, RawDocument] | ParsedDocument
+"""A document as it stands in its file, with its format; or with its trees."""
+
+
+def _extract_chunk(tasks: Sequence[Task], options: ExtractOptions) -> Chunk:
+    """Extract the events of some documents: spaCy reads several at once."""
+
+    def parsed() -> Iterator[Task]:
+        for some in chunked(tasks, CHARACTERS, lambda task: len(str(task[1][1].content))):
+            try:
+                documents = list(_parse([content for _, content in some], options))
+            except Exception:  # of one document; without its trees, each is parsed alone
+                yield from some
+            else:
+                yield from zip((place for place, _ in some), documents, strict=True)
+
+    return one_by_one(parsed(), partial(_extract, options=options))
+
+
+def _parse(contents: Iterable[tuple[str, RawDocument]], options: ExtractOptions) -> Iterator[ParsedDocument]:
+    return with_trees([FORMATS[choice].parse(raw, options) for choice, raw in contents], options)
+
+
+def _extract(content: Content, options: ExtractOptions) -> tuple[Document, Mapping[str, int]]:
+    parsed = content if isinstance(content, ParsedDocument) else next(_parse([content], options))
     document = extract_document(parsed, options)
     return document, _count_labels(parsed, document)
 

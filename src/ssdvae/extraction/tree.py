@@ -154,12 +154,16 @@ class FrameMention:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """A document with the trees of its sentences; all spans are positions in its ``text``."""
+    """A document with the trees of its sentences; all spans are positions in its ``text``.
+
+    ``paragraphs`` and their positions are what spaCy still has to parse.
+    """
 
     id: str
     text: str
-    sentences: tuple[Tree, ...]
+    sentences: tuple[Tree, ...] = ()
     mentions: tuple[FrameMention, ...] = ()
+    paragraphs: tuple[tuple[str, int], ...] = ()
 
 
 def find_spans(text: str, words: Iterable[str], start: int = 0) -> list[tuple[int, int]] | None:

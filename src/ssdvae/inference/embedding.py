@@ -156,8 +156,7 @@ def encode(model: Model, given: Any, batch: int = 200, normalize: bool = True, w
     """
     single = _is_event(given) or isinstance(given, Document) or _has_events(given)
     documents = [
-        _document(value, number, model.slots)
-        for number, value in enumerate([given] if single else given, start=1)
+        _document(value, number, model) for number, value in enumerate([given] if single else given, start=1)
     ]
     if not documents:
         return np.zeros((0, vector_width(model)), np.float32)
@@ -173,9 +172,10 @@ def _has_events(value: object) -> bool:
     return isinstance(value, Mapping) and "events" in value
 
 
-def _document(value: object, number: int, slots: Slots) -> Document:
+def _document(value: object, number: int, model: Model) -> Document:
+    slots = model.slots
     try:
-        value = with_sentences([value] if _is_event(value) else value, slots)
+        value = with_sentences([value] if _is_event(value) else value, model)
         return to_document(value, str(number), slots)
     except Malformed as error:
         raise UserError(f"input {number}: {with_format(error, slots)}") from error

@@ -18,7 +18,15 @@ from ssdvae.data.batches import Batch
 from ssdvae.data.events import END, MISSING, SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.inference.inputs import groups, to_batch
 from ssdvae.inference.lookup import Substitutes, heads_known, unknown_words
-from ssdvae.inference.output import Candidate, Ranked, Row, ranked, slot_columns
+from ssdvae.inference.output import (
+    Candidate,
+    Ranked,
+    Row,
+    ranked,
+    slot_columns,
+    suggested,
+    suggested_heads,
+)
 from ssdvae.inference.prefixes import (
     NUMBERS,
     PrefixForecasts,
@@ -59,9 +67,9 @@ def documents_at_once(model: LanguageModel, beam: int) -> int:
 def search(model: LanguageModel, rollout: Rollout, fixed: Int[Tensor, "B slots"], beam: int) -> SearchResult:
     """Return the most likely next events; ``fixed`` has the known words, −1 where one is searched for.
 
-    The unknown word is never proposed, and an event always has a head. Where hardly any training event has
-    the same word in two arguments, none is proposed: models of topics find such events too likely. What
-    remains keeps its probability.
+    Only words that stand in a slot in training are proposed for it, never the unknown word, and an event
+    always has a head. Where hardly any training event has the same word in two arguments, none is proposed:
+    models of topics find such events too likely. What remains keeps its probability.
     """
     size, V = len(fixed), len(model.vocabulary)
     state, latents = rollout.state, rollout.latents
@@ -81,6 +89,7 @@ def search(model: LanguageModel, rollout: Rollout, fixed: Int[Tensor, "B slots"]
             heads = mass[:, 0]
         known = fixed[:, slot, None, None]
         free = (every != model.vocabulary.unknown) & ((every != model.vocabulary.missing) | (slot > 0))
+        free = free & suggested(model.vocabulary, slot).to(free.device)
         if slot > 1 and model.vocabulary.repeats_are_rare:
             repeated = torch.zeros_like(mass, dtype=torch.bool).scatter(2, words[:, :, 1:], True)
             free = free & (~repeated | (every == model.vocabulary.missing))
@@ -298,7 +307,7 @@ def _forecast(
                 given=given,
                 given_probability=float(log_given[row].exp()) if given else None,
                 frames=() if log_frames is None else ranked(log_frames[row], model.frames, top),
-                heads=ranked(log_heads[row], model.vocabulary, top),
+                heads=ranked(suggested_heads(log_heads[row], model.vocabulary), model.vocabulary, top),
                 events=tuple(events),
                 exact=not model.conditions_on_targets and not found.bayes,
                 note=note,

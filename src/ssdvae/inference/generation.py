@@ -19,6 +19,7 @@ from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.inference.inputs import to_batch
 from ssdvae.inference.options import GenerateOptions
+from ssdvae.inference.output import suggested
 from ssdvae.inference.posterior import infer_documents
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import checkpoint
@@ -85,11 +86,12 @@ def forbidden(
 ) -> Bool[Tensor, "R V"]:
     """Return the words that cannot come next, after K events and the first words of another.
 
-    The unknown word is never proposed, and an event always has a head. ``repeat`` and ``distinct_roles`` may
-    forbid more; arguments that hardly any training event repeats are not repeated.
+    Only words that stand in the slot in training are proposed, never the unknown word, and an event always
+    has a head. ``repeat`` and ``distinct_roles`` may forbid more; arguments that hardly any training event
+    repeats are not repeated.
     """
     (R, slot), last = words.shape, events.shape[-1] - 1
-    banned = torch.zeros(R, len(vocabulary), dtype=torch.bool, device=words.device)
+    banned = (~suggested(vocabulary, slot)).to(words.device).repeat(R, 1)
     banned[:, vocabulary.unknown] = True
     if slot == 0:
         banned[:, vocabulary.missing] = True

@@ -136,7 +136,7 @@ class OovStats:
             read = known.read(event)
             self.words += sum(word not in (MISSING, HOLE) for word in event.words)
             self.unknown += len(read.unknown)
-            meant = None if read.head_known else known.reordered(event)
+            meant = known.reordered(event)
             if meant is not None and self.reordered is None:
                 self.reordered = f"{event}: did you mean `{meant}`?"
             elif len(self.substitutes) <= SHOWN:

@@ -52,9 +52,7 @@ class OpenOptions(Options):
 
     group: ClassVar[str] = "cases"
 
-    open: bool = Field(
-        False, description="the cases are still running: where they stop is no end (models of logs)"
-    )
+    open: bool = Field(False, description="the cases are still running, so none has ended (models of logs)")
 
 
 class FillOptions(ForecastOptions, OpenOptions):
@@ -75,7 +73,8 @@ class RankingOptions(OpenOptions):
 
     by: Literal["event", "case"] = Field(
         "event",
-        description="rank single events, or cases by the mean of their events, each with the event at fault",
+        description="rank single events, or cases by the mean of their events, each with its most "
+        "surprising event",
     )
 
 

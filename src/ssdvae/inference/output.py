@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ssdvae.data.dataframes import with_answers
@@ -28,7 +28,7 @@ from ssdvae.data.options import StreamOptions
 from ssdvae.data.readers import Skipped
 from ssdvae.data.readers.jsonl import write_records
 from ssdvae.data.stream import Chunk, Streamed, Task, document_files, parse_document, stream
-from ssdvae.data.vocabulary import Inventory
+from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.inference.inputs import OovStats
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import AnyPath, atomic_write
@@ -81,12 +81,25 @@ def ranked(log_p: Float[Tensor, " K"], names: Inventory, top: int) -> Ranked:
     return ranked_everywhere(log_p[None, None], names, top)[0][0]
 
 
+def suggested(vocabulary: Vocabulary, slot: int) -> Bool[Tensor, " V"]:
+    """Return the words that may be suggested for a slot: those that stand there in training."""
+    if (by_slot := vocabulary.by_slot) is None:
+        return torch.ones(len(vocabulary), dtype=torch.bool)
+    return torch.from_numpy(by_slot[slot])
+
+
+def suggested_heads(log_p: Float[Tensor, "*rows V"], vocabulary: Vocabulary) -> Float[Tensor, "*rows V"]:
+    """Return log p of heads, −∞ where a word is never a head in training."""
+    return log_p.masked_fill(~suggested(vocabulary, 0).to(log_p.device), -torch.inf)
+
+
 def ranked_everywhere(log_p: Float[Tensor, "B M K"], names: Inventory, top: int) -> list[list[Ranked]]:
     """Return the most likely names at every event of each document."""
+    known = names.names
     best = log_p.topk(min(top, len(names)))
     return [
         [
-            tuple(Candidate(names.name(number), p) for number, p in zip(*event, strict=True))
+            tuple([Candidate(known[number], p) for number, p in zip(*event, strict=True) if p > 0])
             for event in zip(*document, strict=True)
         ]
         for document in zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import torch
@@ -17,8 +18,9 @@ from torch.nn import functional
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import SLOTS, Document, Event, Slots
+from ssdvae.data.process import duration_text
 from ssdvae.inference.inputs import groups, to_batch
-from ssdvae.inference.output import Ranked, Row, ranked_everywhere, slot_columns
+from ssdvae.inference.output import Ranked, Row, ranked_everywhere, slot_columns, suggested_heads
 from ssdvae.io.progress import checkpoint
 from ssdvae.models.base import LanguageModel, Model, State, as_language_model
 from ssdvae.models.cases import CaseModel, forecast_times, log_ends
@@ -114,27 +116,37 @@ class TimeInterval:
     high: float
 
     @classmethod
-    def everywhere(cls, mixture: TimeMixture) -> list[list[TimeInterval]]:
-        """Return the intervals of distributions [B M]."""
+    def of(cls, mixture: TimeMixture) -> list[TimeInterval]:
+        """Return the intervals of distributions, a row each."""
         points = (0.5, (1 - SHARE) / 2, (1 + SHARE) / 2)
-        values = torch.stack([mixture.quantile(p) for p in points], dim=-1).tolist()
-        return [[cls(*one) for one in row] for row in values]
+        return [cls(*one) for one in zip(*[mixture.quantile(p).tolist() for p in points], strict=True)]
 
     def to_record(self) -> dict[str, float]:
         return {f"{name}_days": round(getattr(self, name) / DAY, 6) for name in ("median", "low", "high")}
 
+    @property
+    def short(self) -> str:
+        """Return the median and the interval in little space: 1.2 d (3 h–6 d)."""
+        middle, low, high = (duration(x, short=True) for x in (self.median, self.low, self.high))
+        return middle if low == high else f"{middle} ({low}–{high})"
+
     def __str__(self) -> str:
-        return f"{duration(self.median)}, {SHARE:.0%} between {duration(self.low)} and {duration(self.high)}"
+        """Return the median and the interval in words, of which what is less than a minute is one part."""
+        middle, low, high = map(duration, (self.median, self.low, self.high))
+        if low == high:
+            return middle
+        spread = f"up to {high}" if low == MOMENT else f"between {low} and {high}"
+        return f"{middle}, {SHARE:.0%} {spread}"
 
 
-UNITS = ((DAY, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+MOMENT = "less than a minute"
 
 
-def duration(seconds: float) -> str:
-    """Return a time in words: 1.2 days."""
-    size, unit = next(((s, u) for s, u in UNITS if seconds >= s), UNITS[-1])
-    number = f"{seconds / size:.2g}" if seconds < 10 * size else f"{seconds / size:,.0f}"
-    return f"{number} {unit}{'' if number == '1' else 's'}"
+def duration(seconds: float, short: bool = False) -> str:
+    """Return a time in words: 1.2 days, or 1.2 d."""
+    if seconds < 60:
+        return "<1 min" if short else MOMENT
+    return duration_text(seconds, short)
 
 
 Times = tuple[TimeInterval | None, TimeInterval | None]
@@ -146,15 +158,13 @@ def times_after(model: Model, batch: Batch) -> list[list[Times]] | None:
     found = forecast_times(model, batch)
     if found is None or batch.times is None:
         return None
-    known = (~batch.times.isnan() | ~batch.mask).all(1).tolist()
-    rest: Any = [[None] * batch.mask.shape[1]] * len(batch)
-    if log_ends_known(model):
-        rest = TimeInterval.everywhere(found.rest)
-    gaps = TimeInterval.everywhere(found.gap)
-    nothing: list[Times] = [(None, None)] * batch.mask.shape[1]
+    lengths = batch.mask.sum(1).tolist()
+    there = batch.mask & (~batch.times.isnan() | ~batch.mask).all(1, keepdim=True)  # where all are known
+    gaps = iter(TimeInterval.of(found.gap.select(there)))
+    rests = iter(TimeInterval.of(found.rest.select(there))) if log_ends_known(model) else repeat(None)
     return [
-        list(zip(gap, left, strict=True)) if all_known else nothing
-        for gap, left, all_known in zip(gaps, rest, known, strict=True)
+        [(next(gaps), next(rests)) if known else (None, None) for _ in range(length)]
+        for length, known in zip(lengths, there.any(1).tolist(), strict=True)
     ]
 
 
@@ -234,7 +244,9 @@ def _answers(model: LanguageModel, documents: Sequence[Document], top: int) -> l
     times = times_after(model, read)
     answers: list[list[Prefix]] = [[] for _ in documents]
     for part in after_every_event(model, read):
-        heads = ranked_everywhere(part.log_heads[None], model.vocabulary, top)[0]
+        heads = ranked_everywhere(
+            suggested_heads(part.log_heads, model.vocabulary)[None], model.vocabulary, top
+        )[0]
         frames: list[Ranked] = [()] * len(heads)
         if part.log_frames is not None:
             frames = ranked_everywhere(part.log_frames[None], model.frames, top)[0]

@@ -9,7 +9,9 @@ from typing import Any
 from ssdvae.data.events import SLOTS, Event, Slots, event_from_text, slot_format
 from ssdvae.data.options import ExtractOptions
 from ssdvae.extraction.readers.text import has_parser
+from ssdvae.inference.lookup import lookup
 from ssdvae.io.errors import Malformed
+from ssdvae.models.base import Model
 
 SENTENCE_END = re.compile(r"\w[.!?…][\"'”’)]*$")
 
@@ -21,17 +23,29 @@ def is_sentence(text: str, slots: Slots) -> bool:
     return slots == SLOTS and (ended or len(words) > len(slots))
 
 
-def read_text(text: str, slots: Slots) -> list[Event]:
+def read_text(text: str, model: Model, options: ExtractOptions | None = None) -> list[Event]:
     """Return the event of a typed text, or the events of a sentence."""
+    slots = model.slots
+    if isinstance(event := with_names(text, model), Event):
+        return [event]
     if not is_sentence(text, slots):
         return [event_from_text(text, slots)]
-    options = ExtractOptions()
+    options = options or ExtractOptions()
     if not has_parser(options.spacy_model):
         return [_typed(text, slots)]
     from ssdvae.extraction.extract import extract_text  # slow to import
 
     found = extract_text(text, options).events
     return [event.changed(origin=None) for event in found] or [_typed(text, slots)]
+
+
+def with_names(given: Any, model: Model) -> Any:
+    """Return an event or a document as users write it, with typed events of names with blanks as events."""
+    if isinstance(given, Mapping) and isinstance(given.get("events"), list | tuple):
+        return {**given, "events": with_names(given["events"], model)}
+    if isinstance(given, list | tuple):
+        return [with_names(event, model) for event in given]
+    return (isinstance(given, str) and lookup(model).find_names(given)) or given
 
 
 def _typed(text: str, slots: Slots) -> Event:
@@ -43,15 +57,15 @@ def _typed(text: str, slots: Slots) -> Event:
         raise Malformed(error.found, f"{error.expected}, {hint}") from error
 
 
-def with_sentences(document: Any, slots: Slots) -> Any:
+def with_sentences(document: Any, model: Model, options: ExtractOptions | None = None) -> Any:
     """Return a document as users write it, with the events of each sentence in its place."""
     if isinstance(document, Mapping) and isinstance(document.get("events"), list | tuple):
-        return {**document, "events": with_sentences(document["events"], slots)}
+        return {**document, "events": with_sentences(document["events"], model, options)}
     if isinstance(document, list | tuple):
         return [
             event
             for given in document
-            for event in (read_text(given, slots) if isinstance(given, str) else [given])
+            for event in (read_text(given, model, options) if isinstance(given, str) else [given])
         ]
     return document
 

@@ -48,6 +48,10 @@ QUANTILE_DOCUMENTS = 1_000
 log = logging.getLogger(__name__)
 
 
+UNUSUAL = 0.05
+"""The probability of a time below which an event is called late or early."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredEvent:
     """An event with its surprisal, that of each of its words, and its most likely frames.
@@ -64,6 +68,17 @@ class ScoredEvent:
     head_known: bool = True
     later: float | None = None  # p(at least so long after the event before); next to 0 it is late
     earlier: float | None = None  # p(at most so long, to the second); next to 0 it is early
+
+    @property
+    def lateness(self) -> str:
+        """Say whether the event came late or early, and how likely a time as long or as short is."""
+        tails = (("late", self.later), ("early", self.earlier))
+        found = next(((name, p) for name, p in tails if p is not None and p < UNUSUAL), None)
+        return (
+            ""
+            if found is None
+            else f"{found[0]}, {max(found[1], 0.001):.1%}{' at most' * (found[1] < 0.001)}"
+        )
 
     def to_record(self, names: Slots) -> dict[str, Any]:
         record = {**gold_record(self.event, names), "nats": round(self.nats, 6)}
@@ -94,6 +109,10 @@ class ScoredDocument:
     @property
     def nats(self) -> float:
         return sum((event.nats for event in self.events), 0.0)
+
+    @property
+    def mean_nats(self) -> float:
+        return self.nats / max(len(self.events), 1)
 
     @property
     def worst(self) -> int:
@@ -373,8 +392,18 @@ class Anomaly:
             "percentile": _or_nan(self.scored.percentile),
             "document_nats": self.document.nats,
             "document_percentile": _or_nan(self.document.percentile),
+            "later": _or_nan(self.scored.later),
+            "earlier": _or_nan(self.scored.earlier),
             "expected": None if best is None else best[0],
         }
+
+
+def _ranked_by(
+    document: ScoredDocument, medians: Sequence[float], by: Literal["event", "case"]
+) -> list[tuple[float, int]]:
+    """Return what to rank: nats and place of each event, or those of the case and the place at fault."""
+    events = [(event.nats - medians[min(place, 1)], place) for place, event in enumerate(document.events)]
+    return events if by == "event" else [(document.mean_nats, max(events)[1])]
 
 
 def find_anomalies(
@@ -389,16 +418,11 @@ def find_anomalies(
     if (quantiles := model.quantiles) is not None:
         medians = [float(np.median(quantiles.at(place)[0])) for place in (0, 1)]
     found: Iterator[tuple[float, int, int, ScoredDocument]] = (
-        (event.nats - medians[min(place, 1)], -number, place, document)
+        (nats, -number, place, document)
         for number, document in enumerate(documents)
-        for place, event in enumerate(document.events)
+        if document.events
+        for nats, place in _ranked_by(document, medians, options.by)
     )
-    if options.by == "case":
-        found = (
-            (document.nats / len(document.events), -number, document.worst, document)
-            for number, document in enumerate(documents)
-            if document.events
-        )
     best = heapq.nlargest(options.top, found, key=lambda one: one[:3])
     histories = [
         Document(document.id, tuple(event.event for event in document.events[:place]))

@@ -90,7 +90,7 @@ class SizeCounter:
         self.begin(None)
 
     def begin(self, line: int | None) -> None:
-        """Start the next one, which begins on this line."""
+        """Start counting a new line or row, which begins on this line."""
         self.line, self.size = line, 0
 
     def add(self, piece: str) -> str:

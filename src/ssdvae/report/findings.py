@@ -5,7 +5,7 @@ The report shows these blocks for each run; the explorer shows the same ones for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal
@@ -26,12 +26,27 @@ from ssdvae.evaluation.measure import in_numbers_of, shown_documents
 from ssdvae.inference.generation import Script, generate
 from ssdvae.inference.options import GenerateOptions
 from ssdvae.inference.posterior import InferredDocument, InferredEvent, infer_documents
+from ssdvae.inference.surprisal import find_anomalies, score_documents
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import Model
-from ssdvae.report.cases import cases_ahead, unusual_cases
+from ssdvae.report.cases import UNUSUAL, cases_ahead, unusual_cases
 from ssdvae.report.charts import Shares, percent
 from ssdvae.report.pictures import LINKS, of_transitions
-from ssdvae.report.render import Chips, Details, Figure, Name, Section, Steps, Table, absent, word_text
+from ssdvae.report.render import (
+    LOG,
+    TEXT,
+    Chips,
+    Details,
+    Figure,
+    Name,
+    Section,
+    Steps,
+    Table,
+    Terms,
+    Text,
+    absent,
+    word_text,
+)
 from ssdvae.report.runs import ReportedRun
 
 ROWS, TOP_WORDS, TOP_FRAMES = 200, 8, 5
@@ -74,15 +89,21 @@ def findings(run: ReportedRun, options: ReportOptions, id: str) -> Iterator[Sect
 
     def words() -> list[Any]:
         found = explanation()
-        table = frame_table(frame_rows(found), f"{id}-words", note=purity_note(found))
+        table = frame_table(frame_rows(found), f"{id}-words", note=purity_note(found), terms=terms)
         blocks = [*table, verb_table(found, f"{id}-verbs")]
         return blocks if found.clusters is None else [*blocks, paper_tables(found.clusters, f"{id}-beta")]
 
     is_log = run.corpus is not None and run.corpus.process is not None
     some = documents.take(np.arange(len(documents))[:CASES]) if is_log else None
     cases = [] if some is None else some.decode(model.vocabulary, model.frames)
+    terms = LOG if is_log else TEXT
+
+    def unusual() -> list[Any]:
+        found = find_anomalies(model, score_documents(model, cases), UNUSUAL)
+        return unusual_cases(found, len(cases))
+
     of_log: tuple[Part, ...] = (
-        ("unusual", "Unusual cases", "Unusual cases", lambda: unusual_cases(model, cases)),
+        ("unusual", "Unusual cases", "Unusual cases", unusual),
         ("ahead", "What is next", "Where cases are about to go", lambda: cases_ahead(model, cases)),
     )
     # A picture comes first.
@@ -102,8 +123,8 @@ def findings(run: ReportedRun, options: ReportOptions, id: str) -> Iterator[Sect
         ),
         (
             "frames",
-            "Stages" if is_log else "Frames",
-            "Stages (frames) and their activities" if is_log else "Frames and their words",
+            terms.frames,
+            f"{terms.frames} and their {terms.heads}",
             words,
         ),
         ("scripts", "Scripts", "Scripts that the model writes", lambda: example_scripts(model, shown)),
@@ -148,10 +169,16 @@ class DocumentBlock:
     id: str
     events: Sequence[EventBlock]
     title: Title | None = None
+    note: Text | None = None
+    asked: Collection[int] = ()  # the places of the events for which it is shown
 
 
 def document_block(
-    document: InferredDocument, compare: bool = True, title: Title | None = None
+    document: InferredDocument,
+    compare: bool = True,
+    title: Title | None = None,
+    note: Text | None = None,
+    asked: Collection[int] = (),
 ) -> DocumentBlock:
     """Return a document to be shown; if ``compare``, its own frames are held against the inferred ones."""
     width = len(document.slots)
@@ -160,7 +187,7 @@ def document_block(
         _event_block(inferred, words, slice(width * place, width * (place + 1)), compare)
         for place, inferred in enumerate(document.events)
     ]
-    return DocumentBlock(document.id, events, title)
+    return DocumentBlock(document.id, events, title, note, asked)
 
 
 def _event_block(inferred: InferredEvent, words: Sequence[str], own: slice, compare: bool) -> EventBlock:
@@ -290,7 +317,9 @@ def purity_note(found: Explanation) -> str:
     )
 
 
-def frame_table(rows: Iterable[FrameRow], id: str, href: Href | None = None, note: str = "") -> list[Any]:
+def frame_table(
+    rows: Iterable[FrameRow], id: str, href: Href | None = None, note: str = "", terms: Terms = TEXT
+) -> list[Any]:
     """Return frames in a table: how often they occur, their words, and what comes next."""
     cells = [
         [
@@ -302,11 +331,11 @@ def frame_table(rows: Iterable[FrameRow], id: str, href: Href | None = None, not
         for row in rows
     ]
     return [
-        "How many events are expected to have each frame, the heads that they have, p(word | frame), "
-        f"and the frames of the event after it, with their shares.{note}",
+        f"How many events are expected to have each {terms.frame}, their heads, p(word | {terms.frame}), "
+        f"and the {terms.frame}s of the event after it, with their shares.{note}",
         _long_table(
-            f"The {len(cells)} most frequent frames",
-            ["frame", "events", "its words", "followed by"],
+            f"The {len(cells)} most frequent {terms.frame}s",
+            [terms.frame, "events", f"its {terms.heads}", "followed by"],
             cells,
             id,
         ),

@@ -137,6 +137,23 @@ class Section:
     short: str | None = None
 
 
+@dataclass(frozen=True)
+class Terms:
+    """The names of documents, frames and heads on a page."""
+
+    document: str
+    frame: str
+    heads: str
+
+    @property
+    def frames(self) -> str:
+        """The title of what shows the frames."""
+        return f"{self.frame.capitalize()}s"
+
+
+TEXT, LOG = Terms("document", "frame", "words"), Terms("case", "stage", "activities")
+
+
 def absent(reason: str) -> Text:
     """Return the sentence that stands in the place of what cannot be shown."""
     return Text(reason, "absent")

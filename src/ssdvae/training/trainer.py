@@ -262,7 +262,7 @@ class Trainer:
         state.finished = state.stale >= self.options.patience or state.step == self.last_step
         measured = {name: value for name, value in scores.items() if value is not None}
         if self.majority_accuracy is not None:
-            measured["frame_commonest"] = self.majority_accuracy
+            measured["frame_majority"] = self.majority_accuracy
         record = self._record(state, {"split": "valid", **measured})
         self.say(_validation_line(record, means["loss"], best))
         if state.finished and as_frame_model(self.model) is not None and self.accelerator.is_main_process:
@@ -314,7 +314,7 @@ def _validation_line(record: dict[str, Any], train_loss: float, best: bool) -> s
     figures = [] if perplexity is None else [f"ppl {_short(perplexity)}{mark_of('ppl', record)}"]
     figures += [f"bound {_short(record['ppl_bound'])}"] if "ppl_bound" in record else []
     if accuracy is not None:
-        majority = record.get("frame_commonest")
+        majority = record.get("frame_majority")
         beside = "" if majority is None else f" (majority baseline {majority:.1%})"
         figures.append(f"frames {accuracy:.1%}{beside}")
     figures += [f"information {record['latent_information']:.2f}"] if "latent_information" in record else []

@@ -19,8 +19,9 @@ from ssdvae.io.files import Report, check_exists
 class Format:
     """A format of text.
 
-    ``read`` yields raw documents and reports what it must skip; it is quick. ``parse`` returns the dependency
-    trees of one; it is slow and runs in many processes. ``check`` raises if a package or model is missing.
+    ``read`` yields raw documents and reports what it must skip; it is quick. ``parse`` returns one with its
+    dependency trees, or with paragraphs that spaCy parses (``text.with_trees``); it may be slow and runs in
+    many processes. ``check`` raises if a package or model is missing.
     """
 
     read: Callable[[Path, ExtractOptions, Report], Iterator[RawDocument]]

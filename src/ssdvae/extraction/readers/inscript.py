@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ssdvae.data.options import ExtractOptions
-from ssdvae.extraction.readers.text import parse_text
+from ssdvae.extraction.readers.text import split_text
 from ssdvae.extraction.tree import FrameMention, ParsedDocument, RawDocument
 from ssdvae.io.errors import DataError, shorten
 from ssdvae.io.files import Report, text_lines
@@ -63,9 +63,9 @@ def read(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDoc
 
 
 def parse(raw: RawDocument, options: ExtractOptions) -> ParsedDocument:
-    """Return a story with its trees and labels."""
+    """Return a story with its paragraphs and labels."""
     text, mentions = text_and_labels(raw.content)
-    return replace(parse_text(raw.id, text, options), mentions=tuple(mentions))
+    return replace(split_text(raw.id, text), mentions=tuple(mentions))
 
 
 def text_and_labels(words: Iterable[Word]) -> tuple[str, list[FrameMention]]:

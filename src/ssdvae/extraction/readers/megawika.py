@@ -18,7 +18,7 @@ from typing import Any
 
 from ssdvae.data.options import ExtractOptions
 from ssdvae.data.readers.rows import json_records
-from ssdvae.extraction.readers.text import parse_text
+from ssdvae.extraction.readers.text import split_text
 from ssdvae.extraction.tree import FrameMention, ParsedDocument, RawDocument, find_spans
 from ssdvae.io.errors import DataError, Malformed, locate_errors, shorten
 from ssdvae.io.files import Report
@@ -71,7 +71,7 @@ def read(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDoc
 
 
 def parse(raw: RawDocument, options: ExtractOptions) -> ParsedDocument:
-    """Return a passage with its trees and frames."""
+    """Return a passage with its paragraphs and frames."""
     with locate_errors(raw.path, raw.line):
         passage = parse_record(Passage, raw.content)
         tokens = passage.words
@@ -82,7 +82,7 @@ def parse(raw: RawDocument, options: ExtractOptions) -> ParsedDocument:
             text = " ".join(tokens)
             spans = find_spans(text, tokens) or []
         mentions = tuple(_mentions(passage.parse, spans))
-    return replace(parse_text(raw.id, text, options), mentions=mentions)
+    return replace(split_text(raw.id, text), mentions=mentions)
 
 
 def _mentions(parse: object, spans: list[tuple[int, int]]) -> Iterator[FrameMention]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import importlib.util
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -123,12 +124,12 @@ def has_parser(name: str) -> bool:
 
 
 def parse(raw: RawDocument, options: ExtractOptions, separator: str = r"\n\s*\n") -> ParsedDocument:
-    """Return a document of text with its trees."""
-    return parse_text(raw.id, raw.content, options, separator)
+    """Return a document of text with its paragraphs."""
+    return split_text(raw.id, raw.content, separator)
 
 
-def parse_text(id: str, text: str, options: ExtractOptions, separator: str = r"\n\s*\n") -> ParsedDocument:
-    """Return a text with its trees. Paragraphs are parsed in batches; no sentence crosses their ends."""
+def split_text(id: str, text: str, separator: str = r"\n\s*\n") -> ParsedDocument:
+    """Return a text with its paragraphs, for ``with_trees``; no sentence crosses their ends."""
     paragraphs: list[tuple[str, int]] = []
     start = 0
     for end, next_start in (*(match.span() for match in re.finditer(separator, text)), (len(text),) * 2):
@@ -138,8 +139,16 @@ def parse_text(id: str, text: str, options: ExtractOptions, separator: str = r"\
             indent = len(paragraph) - len(paragraph.lstrip())
             paragraphs.append((paragraph.strip(), start + indent))
         start = next_start
-    docs = load_parser(options).pipe(paragraphs, as_tuples=True, batch_size=BATCH)
-    return ParsedDocument(id, text, tuple(tree for doc, start in docs for tree in trees_of(doc, start)))
+    return ParsedDocument(id, text, paragraphs=tuple(paragraphs))
+
+
+def with_trees(documents: Sequence[ParsedDocument], options: ExtractOptions) -> Iterator[ParsedDocument]:
+    """Yield documents with the trees of their paragraphs, which are parsed in batches across documents."""
+    texts = [text for document in documents for text, _ in document.paragraphs]
+    docs = load_parser(options).pipe(texts, batch_size=BATCH) if texts else iter(())
+    for document in documents:
+        trees = [tree for _, start in document.paragraphs for tree in trees_of(next(docs), start)]
+        yield replace(document, sentences=(*document.sentences, *trees), paragraphs=())
 
 
 def trees_of(doc: Any, start: int = 0) -> Iterator[Tree]:
