@@ -64,7 +64,8 @@ class Case:
         return {n.removeprefix(start): x for n, x in reference().items() if n.startswith(start)}
 
     def check(self, name: str, found: Tensor) -> None:
-        torch.testing.assert_close(found, reference()[self.prefix + name], rtol=1e-9, atol=1e-11, msg=name)
+        # The noise is fp32, and its logarithms differ in the last bit between processors.
+        torch.testing.assert_close(found, reference()[self.prefix + name], rtol=1e-5, atol=1e-7, msg=name)
 
     def masked(self, values: Tensor) -> Tensor:
         return values.masked_fill(~self.batch.mask[..., None], 0)
