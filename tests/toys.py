@@ -144,7 +144,7 @@ def outputs(model: Model, batch: Batch) -> dict[str, Tensor]:
 
 
 def accumulate(sums: Any, model: Model, documents: Documents, batch: int = 200) -> Any:
-    """Return the result of sums to which all documents of a split were added."""
+    """Return sums to which all documents of a split were added."""
     for posterior, some in frame_posteriors(model, documents, batch):
         sums.add(posterior, some)
-    return sums.result()
+    return sums

@@ -9,10 +9,10 @@ import pytest
 
 from ssdvae.analysis.explain import explain
 from ssdvae.analysis.options import ExplainOptions
-from ssdvae.analysis.transitions import Transitions, TransitionSums
+from ssdvae.analysis.transitions import Transitions
 from ssdvae.data.batches import collate
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.evaluation.attention import AttentionSums
+from ssdvae.evaluation.attention import AttentionSummary
 from ssdvae.inference.posterior import infer_frames
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import Attentive, as_frame_model
@@ -37,7 +37,7 @@ def test_attention_is_summed_event_by_event(batch: int) -> None:
                 shares[slot if event == m else 4 + slot] += weight
             spread = -sum(weight * math.log(weight) for weight in weights)
             looks[int(posterior.value[0, m])].append((shares, spread, math.log(4 * length)))
-    summary = accumulate(AttentionSums(model), model, documents, batch)
+    summary = accumulate(AttentionSummary(model), model, documents, batch)
     groups = {model.frames.name(f): events for f, events in looks.items()}
     groups["all"] = [event for events in looks.values() for event in events]
     for name, events in groups.items():
@@ -66,7 +66,7 @@ def test_transitions_are_expected_counts_of_neighbours(batch: int) -> None:
             for f in range(FRAMES):
                 for g in range(FRAMES):
                     expected[f, g] += q[m][f] * q[m + 1][g]
-    found = accumulate(TransitionSums(model), model, documents, batch)
+    found = accumulate(Transitions.of(model), model, documents, batch)
     np.testing.assert_allclose(found.counts, expected)
     assert found.counts.sum() == pytest.approx(sum(length - 1 for length in LENGTHS))
 
@@ -110,11 +110,11 @@ def test_every_model_is_explained_as_far_as_it_infers_frames(name: str) -> None:
     assert ("clusters" in record) == (posterior.clusters is not None)
     assert ("attention" in record) == (posterior.attention is not None)
     np.testing.assert_allclose(
-        found.transitions.counts, accumulate(TransitionSums(model), model, documents).counts
+        found.transitions.counts, accumulate(Transitions.of(model), model, documents).counts
     )
     if posterior.attention is None:
         with pytest.raises(UserError, match="without attention"):
-            accumulate(AttentionSums(model), model, documents)
+            accumulate(AttentionSummary(model), model, documents)
     head = model.vocabulary.name(int(documents.tokens[0, 0]))
     named = ExplainOptions(words=head, min_count=0.0)
     assert list(found.to_record(named)["words"]["frames_given_words"]) == [head]

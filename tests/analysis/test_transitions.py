@@ -9,7 +9,7 @@ import pytest
 
 from ssdvae.analysis.explain import explain
 from ssdvae.analysis.options import ExplainOptions
-from ssdvae.analysis.transitions import DISTANCES, NEAR, PrecedingSums
+from ssdvae.analysis.transitions import DISTANCES, NEAR, Preceding
 from ssdvae.data.batches import collate
 from ssdvae.inference.posterior import frame_posteriors, infer_frames
 from ssdvae.io.errors import UserError
@@ -21,10 +21,9 @@ LENGTHS = [3, 1, 9, 2, 7]
 @pytest.mark.parametrize("batch", [1, 3, 100])
 def test_pairs_are_counted_one_by_one(batch: int) -> None:
     model, documents = toy_model(), toy_documents(LENGTHS)
-    sums = PrecedingSums(model, "Frame1")
+    found = Preceding(model, "Frame1")
     for posterior, some in frame_posteriors(model, documents, batch):
-        sums.add(posterior, some)
-    found = sums.result()
+        found.add(posterior, some)
     counts, firsts = np.zeros((len(DISTANCES), FRAMES)), np.zeros((len(DISTANCES), FRAMES))
     seconds, pairs = np.zeros(len(DISTANCES)), np.zeros(len(DISTANCES))
     for row, length in enumerate(LENGTHS):

@@ -9,7 +9,7 @@ import pytest
 
 from ssdvae.analysis.explain import explain
 from ssdvae.analysis.options import ExplainOptions
-from ssdvae.analysis.words import WordPosteriorSums
+from ssdvae.analysis.words import WordPosteriors
 from ssdvae.inference.posterior import infer_documents
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import FrameModel
@@ -25,7 +25,7 @@ WITH_FRAMES = [name for name in MODELS if issubclass(MODELS[name], FrameModel)]
 def test_they_are_sums_over_what_infer_says(name: str, batch: int) -> None:
     """With two frames, `infer` names both."""
     model, documents = toy_model(name, frames=2), toy_documents(LENGTHS, frames=2)
-    found = accumulate(WordPosteriorSums(model), model, documents, batch)
+    found = accumulate(WordPosteriors(model), model, documents, batch)
     joint: dict[tuple[str, str], float] = defaultdict(float)
     times: dict[str, int] = defaultdict(int)
     # The frames that it infers, both of them, with their probabilities.
@@ -59,7 +59,7 @@ def test_another_slot_can_be_looked_at() -> None:
 
 def test_what_never_occurs_has_no_posterior() -> None:
     model, documents = toy_model(), toy_documents([1])
-    found = accumulate(WordPosteriorSums(model), model, documents)
+    found = accumulate(WordPosteriors(model), model, documents)
     absent = next(n for n in range(2, len(model.vocabulary)) if not found.word_counts[n])
     with pytest.raises(UserError, match=r"is in no event of these documents(.|\n)*--slot"):
         found.frames_of(model.vocabulary.name(absent))

@@ -12,7 +12,7 @@ import ssdvae
 from ssdvae.cli import main
 from ssdvae.data.corpus import Corpus
 from ssdvae.evaluation import measure as measuring
-from ssdvae.evaluation.attention import AttentionSums
+from ssdvae.evaluation.attention import AttentionSummary
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.evaluation.summary import summarize
@@ -167,7 +167,7 @@ def test_attention_is_a_task_that_is_asked_for_by_name(run: Path, corpus: Corpus
     assert "attention" not in [task.name for task in find_tasks(None)]
     scores = ssdvae.evaluate(run, tasks="attention")
     model = ssdvae.load(run)
-    means = accumulate(AttentionSums(model), model, corpus.split("valid")).overall()
+    means = accumulate(AttentionSummary(model), model, corpus.split("valid")).overall()
     assert scores["attention_entropy"] == pytest.approx(means.entropy)
     assert scores["attention_verbs"] == pytest.approx(means.heads)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ssdvae.analysis.compare import Comparison, FeatureCounts, compare
 from ssdvae.analysis.options import ExplainOptions
-from ssdvae.analysis.transitions import Order, Preceding, PrecedingSums, Transitions, TransitionSums
-from ssdvae.analysis.words import Clusters, ClusterSums, WordPosteriors, WordPosteriorSums
+from ssdvae.analysis.transitions import Order, Preceding, Transitions
+from ssdvae.analysis.words import Clusters, ClusterSums, WordPosteriors
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory
-from ssdvae.evaluation.attention import AttentionSummary, AttentionSums
+from ssdvae.evaluation.attention import AttentionSummary
 from ssdvae.inference.posterior import frame_posteriors
 from ssdvae.io.errors import UserError
 from ssdvae.io.progress import Advance, no_advance
@@ -133,14 +133,13 @@ def explain(
 ) -> Explanation:
     """Explain a model on a split; ``groups`` are the groups of the documents, if they are to be compared."""
     options = options or ExplainOptions()
-    word_sums = WordPosteriorSums(model, slot_number(model, options.slot))
-    clusters, attention, transitions = ClusterSums(model), AttentionSums(model), TransitionSums(model)
-    before = None if options.before is None else PrecedingSums(model, options.before)
+    words = WordPosteriors(model, slot_number(model, options.slot))
+    transitions = Transitions.of(model, options.min_count)
+    clusters, attention = ClusterSums(model), AttentionSummary(model)
+    before = None if options.before is None else Preceding(model, options.before)
     features = None if groups is None else FeatureCounts(model, options.min_count)
     for posterior, batch in frame_posteriors(model, documents, options.batch, advance):
-        word_sums.add(posterior, batch)
-        transitions.add(posterior, batch)
-        for further in (before, features):
+        for further in (words, transitions, before, features):
             if further is not None:
                 further.add(posterior, batch)
         if posterior.clusters is not None:
@@ -151,11 +150,11 @@ def explain(
     if groups is not None and features is not None:
         comparison = compare(features.result(), groups, options.permutations, options.seed)
     return Explanation(
-        word_sums.result(),
+        words,
         None if posterior.clusters is None else clusters.result(),
-        None if posterior.attention is None else attention.result(),
-        replace(transitions.result(), min_count=options.min_count),
-        None if before is None else before.result(),
+        None if posterior.attention is None else attention,
+        transitions,
+        before,
         comparison,
     )
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ssdvae.analysis.transitions import TransitionSums
-from ssdvae.analysis.words import WordPosteriorSums
+from ssdvae.analysis.transitions import Transitions
+from ssdvae.analysis.words import WordPosteriors
 from ssdvae.data.corpus import Documents
 from ssdvae.data.events import Slots
 from ssdvae.data.vocabulary import Inventory, Vocabulary
@@ -79,25 +79,25 @@ class Statistics:
         advance: Advance = no_advance,
     ) -> Statistics:
         """Count in one pass over documents."""
-        words = [WordPosteriorSums(model, slot) for slot in range(len(model.slots))]
-        pairs = TransitionSums(model)
+        words = [WordPosteriors(model, slot) for slot in range(len(model.slots))]
+        pairs = Transitions.of(model)
         for posterior, batch in frame_posteriors(model, documents, BATCH, advance):
             for sums in words:
                 sums.add(posterior, batch)
             pairs.add(posterior, batch)
         named = np.ones(len(model.vocabulary), bool)
         named[[model.vocabulary.unknown, model.vocabulary.missing]] = False
-        heads, *arguments = [sums.joint.numpy().T * named for sums in words]
+        heads, *arguments = [sums.joint.T * named for sums in words]
         by_head = {
-            model.vocabulary.name(int(word)): int(words[0].counts[word])
-            for word in np.flatnonzero((words[0].counts.numpy() >= least) & named)
+            model.vocabulary.name(int(word)): int(words[0].word_counts[word])
+            for word in np.flatnonzero((words[0].word_counts >= least) & named)
         }
-        after = pairs.counts.numpy()
+        after = pairs.counts
         counts = Counts(
             split=split,
             documents=len(documents),
             events=int(documents.lengths.sum()),
-            frames=_whole(words[0].joint.numpy().sum(0), least),
+            frames=_whole(words[0].joint.sum(0), least),
             followed=_whole(after.sum(1), least),
             preceded=_whole(after.sum(0), least),
             after=_sparse(after, least),

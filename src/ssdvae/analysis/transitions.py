@@ -52,6 +52,15 @@ class Transitions:
     counts: Array  # F F
     min_count: float = 5.0  # links with a lower expected count are left out
 
+    @classmethod
+    def of(cls, model: Model, min_count: float = 5.0) -> Transitions:
+        """Return counts of nothing, to which batches are added."""
+        return cls(model.frames, np.zeros((len(model.frames), len(model.frames))), min_count)
+
+    def add(self, posterior: FramePosterior, batch: Batch) -> None:
+        q = posterior.log_q.double().exp().masked_fill(~batch.mask[..., None], 0)
+        np.add(self.counts, torch.einsum("bmf,bmg->fg", q[:, :-1], q[:, 1:]).cpu(), out=self.counts)
+
     @cached_property
     def probabilities(self) -> Array:
         """p(g | f); NaN where f is never followed by anything."""
@@ -90,21 +99,6 @@ class Transitions:
         return Link(self.frames.name(f), self.frames.name(g), count, probability, lift)
 
 
-class TransitionSums:
-    """Sums behind ``Transitions``; their size does not depend on the number of documents."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.counts = torch.zeros(len(model.frames), len(model.frames), dtype=torch.float64)
-
-    def add(self, posterior: FramePosterior, batch: Batch) -> None:
-        q = posterior.log_q.double().exp().masked_fill(~batch.mask[..., None], 0)
-        self.counts += torch.einsum("bmf,bmg->fg", q[:, :-1], q[:, 1:]).cpu()
-
-    def result(self) -> Transitions:
-        return Transitions(self.model.frames, self.counts.numpy())
-
-
 NEAR = 4
 """Distances that are kept apart; all larger ones are one."""
 
@@ -122,16 +116,35 @@ class Before:
     by_distance: dict[str, tuple[float, float]]  # count and lift; lift NaN where nothing is so far apart
 
 
-@dataclass(frozen=True)
 class Preceding:
-    """Sums over pairs of events by distance; the last row is for all larger distances."""
+    """Sums over pairs of events by distance; the last row is for all larger distances.
 
-    frames: Inventory
-    target: str
-    counts: Array  # D F: Σ q_m(f) q_{m+d}(g)
-    firsts: Array  # D F: Σ q_m(f), over the same pairs
-    seconds: Array  # D: Σ q_{m+d}(g)
-    pairs: Array  # D
+    Their size depends neither on the number nor on the length of documents.
+    """
+
+    def __init__(self, model: Model, target: str) -> None:
+        self.frames, self.target = model.frames, target
+        self.number = model.frames.find(target, "frame")
+        D = len(DISTANCES)
+        self.counts: Array = np.zeros((D, len(model.frames)))  # Σ q_m(f) q_{m+d}(g)
+        self.firsts: Array = np.zeros((D, len(model.frames)))  # Σ q_m(f), over the same pairs
+        self.seconds: Array = np.zeros(D)  # Σ q_{m+d}(g)
+        self.pairs: Array = np.zeros(D)
+
+    def add(self, posterior: FramePosterior, batch: Batch) -> None:
+        q = posterior.log_q.double().exp().masked_fill(~batch.mask[..., None], 0)
+        real = batch.mask.double()
+        for row in range(min(len(DISTANCES), q.shape[1] - 1)):
+            d = row + 1
+            later = torch.stack([q[..., self.number], real])[:, :, d:]  # 2 B M−d
+            if d > NEAR:
+                later = later.flip(-1).cumsum(-1).flip(-1)  # those at this distance, and at every larger one
+            count, first = torch.einsum("bmf,sbm->sf", q[:, :-d], later).cpu().numpy()
+            self.counts[row] += count
+            self.firsts[row] += first
+            second, pairs = torch.einsum("bm,sbm->s", real[:, :-d], later).tolist()
+            self.seconds[row] += second
+            self.pairs[row] += pairs
 
     def lift(self) -> Array:
         """Return the lift over all distances (F)."""
@@ -166,33 +179,3 @@ class Preceding:
 def _lift(counts: Array, firsts: Array, seconds: Array, pairs: Array) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(counts * pairs / (firsts * seconds))
-
-
-class PrecedingSums:
-    """Sums behind ``Preceding``; their size depends neither on the number nor on the length of documents."""
-
-    def __init__(self, model: Model, target: str) -> None:
-        self.model, self.target = model, target
-        self.number = model.frames.find(target, "frame")
-        shape = (len(DISTANCES), len(model.frames))
-        self.counts, self.firsts = (torch.zeros(shape, dtype=torch.float64) for _ in range(2))
-        self.seconds, self.pairs = (torch.zeros(len(DISTANCES), dtype=torch.float64) for _ in range(2))
-
-    def add(self, posterior: FramePosterior, batch: Batch) -> None:
-        q = posterior.log_q.double().exp().masked_fill(~batch.mask[..., None], 0)
-        real = batch.mask.double()
-        for row in range(min(len(DISTANCES), q.shape[1] - 1)):
-            d = row + 1
-            later = torch.stack([q[..., self.number], real])[:, :, d:]  # 2 B M−d
-            if d > NEAR:
-                later = later.flip(-1).cumsum(-1).flip(-1)  # those at this distance, and at every larger one
-            sums = torch.einsum("bmf,sbm->sf", q[:, :-d], later).cpu()
-            self.counts[row] += sums[0]
-            self.firsts[row] += sums[1]
-            here = torch.einsum("bm,sbm->s", real[:, :-d], later).cpu()
-            self.seconds[row] += here[0]
-            self.pairs[row] += here[1]
-
-    def result(self) -> Preceding:
-        numbers = (x.numpy() for x in (self.counts, self.firsts, self.seconds, self.pairs))
-        return Preceding(self.model.frames, self.target, *numbers)

@@ -31,18 +31,26 @@ Shares = list[tuple[str, float]]
 """Names with their probabilities, the largest first."""
 
 
-@dataclass(frozen=True)
 class WordPosteriors:
-    """Expected counts of events by word in the slot and frame."""
+    """Expected counts of events by word in the slot and frame, summed over batches.
 
-    vocabulary: Vocabulary
-    frames: Inventory
-    joint: Array  # V F
-    word_counts: NDArray[np.int64]  # V: events that have the word in the slot
+    Their size does not depend on the number of documents.
+    """
+
+    def __init__(self, model: Model, slot: int = 0) -> None:
+        self.vocabulary, self.frames, self.slot = model.vocabulary, model.frames, slot
+        self.joint: Array = np.zeros((len(self.vocabulary), len(self.frames)))
+        self.word_counts = np.zeros(len(self.vocabulary), np.int64)  # events that have the word in the slot
+
+    def add(self, posterior: FramePosterior, batch: Batch) -> None:
+        words = batch.tokens[..., self.slot][batch.mask].cpu()
+        q = posterior.log_q[batch.mask].double().exp().cpu()
+        torch.from_numpy(self.joint).index_add_(0, words, q)
+        self.word_counts += np.bincount(words, minlength=len(self.word_counts))
 
     @cached_property
     def frame_counts(self) -> Array:
-        """Expected events of each frame (F)."""
+        """Expected events of each frame (F), once all batches are added."""
         return np.asarray(self.joint.sum(0))
 
     def frames_of(self, word: str, k: int = 5) -> Shares:
@@ -72,25 +80,6 @@ class WordPosteriors:
 def _top(shares: NDArray[Any], names: Inventory, k: int) -> Shares:
     best = np.argsort(-shares, kind="stable")[:k]
     return [(names.name(int(number)), float(shares[number])) for number in best]
-
-
-class WordPosteriorSums:
-    """Sums behind ``WordPosteriors``; their size does not depend on the number of documents."""
-
-    def __init__(self, model: Model, slot: int = 0) -> None:
-        self.model, self.slot = model, slot
-        self.joint = torch.zeros(len(model.vocabulary), len(model.frames), dtype=torch.float64)
-        self.counts = torch.zeros(len(model.vocabulary), dtype=torch.long)
-
-    def add(self, posterior: FramePosterior, batch: Batch) -> None:
-        words = batch.tokens[..., self.slot][batch.mask].cpu()
-        self.joint.index_add_(0, words, posterior.log_q[batch.mask].double().exp().cpu())
-        self.counts += torch.bincount(words, minlength=len(self.counts))
-
-    def result(self) -> WordPosteriors:
-        return WordPosteriors(
-            self.model.vocabulary, self.model.frames, self.joint.numpy(), self.counts.numpy()
-        )
 
 
 Counts = NDArray[np.int64]

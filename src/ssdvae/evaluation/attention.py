@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from ssdvae.data.batches import Batch
-from ssdvae.data.events import Slots
-from ssdvae.data.vocabulary import Inventory
 from ssdvae.evaluation.task import ATTENTION, FRAMES, Data, Figure, Result, Task
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import Model
@@ -23,7 +20,6 @@ from ssdvae.models.latents import FramePosterior
 
 if TYPE_CHECKING:
     from ssdvae.evaluation.measure import Evaluation
-    from ssdvae.models.base import Model
 
 
 @dataclass(frozen=True)
@@ -50,16 +46,29 @@ class AttentionMeans:
         return self.own_head + next(iter(self.elsewhere.values()))
 
 
-@dataclass(frozen=True)
 class AttentionSummary:
-    """Sums over the events of each inferred frame."""
+    """Sums over the events of each inferred frame; their size does not depend on the number of documents."""
 
-    frames: Inventory
-    slots: Slots
-    counts: NDArray[np.float64]  # F
-    shares: NDArray[np.float64]  # F 2 S: on the event itself and elsewhere, by slot
-    entropy: NDArray[np.float64]  # F
-    most_entropy: NDArray[np.float64]  # F
+    def __init__(self, model: Model) -> None:
+        self.model, self.frames, self.slots = model, model.frames, model.slots
+        F = len(model.frames)
+        self.counts, self.entropy, self.most_entropy = (np.zeros(F) for _ in range(3))
+        self.shares = np.zeros((F, 2, len(model.slots)))  # on the event itself and elsewhere, by slot
+
+    def add(self, posterior: FramePosterior, batch: Batch) -> None:
+        if posterior.attention is None:
+            raise UserError(f"{self.model.config.model} infers frames without attention over words")
+        B, M = batch.mask.shape
+        # By event, event attended to, slot.
+        attention = posterior.attention.weights.double().view(B, M, M, -1)
+        own = attention.diagonal(dim1=1, dim2=2).transpose(1, 2)
+        shares = torch.stack([own, attention.sum(2) - own], dim=2)
+        entropy = torch.special.entr(attention).sum((2, 3))
+        most = batch.words.double().log()[:, None].expand(B, M)
+        frames = posterior.value[batch.mask].cpu()
+        sums = (self.counts, self.shares, self.entropy, self.most_entropy)
+        for total, part in zip(sums, (torch.ones_like(entropy), shares, entropy, most), strict=True):
+            torch.from_numpy(total).index_add_(0, frames, part[batch.mask].cpu())
 
     def overall(self) -> AttentionMeans:
         return self._means(slice(None))
@@ -80,39 +89,12 @@ class AttentionSummary:
         return AttentionMeans(int(events), own, elsewhere, entropy, most)
 
 
-class AttentionSums:
-    """Sums behind ``AttentionSummary``; their size does not depend on the number of documents."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        shapes = ((), (2, len(model.slots)), (), ())
-        self.sums = [torch.zeros(len(model.frames), *shape, dtype=torch.float64) for shape in shapes]
-
-    def add(self, posterior: FramePosterior, batch: Batch) -> None:
-        if posterior.attention is None:
-            raise UserError(f"{self.model.config.model} infers frames without attention over words")
-        B, M = batch.mask.shape
-        attention = posterior.attention.weights.double().view(
-            B, M, M, -1
-        )  # by event, event attended to, slot
-        own = attention.diagonal(dim1=1, dim2=2).transpose(1, 2)
-        shares = torch.stack([own, attention.sum(2) - own], dim=2)
-        entropy = torch.special.entr(attention).sum((2, 3))
-        most = batch.words.double().log()[:, None].expand(B, M)
-        frames = posterior.value[batch.mask].cpu()
-        for total, part in zip(self.sums, (torch.ones_like(entropy), shares, entropy, most), strict=True):
-            total.index_add_(0, frames, part[batch.mask].cpu())
-
-    def result(self) -> AttentionSummary:
-        return AttentionSummary(self.model.frames, self.model.slots, *(total.numpy() for total in self.sums))
-
-
 NAME = "attention"
 
 
 def run(evaluation: Evaluation, data: Data) -> Result:
-    sums: AttentionSums = evaluation.split_pass.observers[NAME]
-    means = sums.result().overall()
+    summary: AttentionSummary = evaluation.split_pass.observers[NAME]
+    means = summary.overall()
     scores = {
         "attention_entropy": means.entropy,
         "attention_most_entropy": means.most_entropy,
@@ -140,9 +122,6 @@ TASK = Task(
     run=run,
     reproduced=True,
     needs=(FRAMES, ATTENTION),
-    settings=(
-        "events",
-        "eval_batch",
-    ),
-    observer=AttentionSums,
+    settings=("events", "eval_batch"),
+    observer=AttentionSummary,
 )
