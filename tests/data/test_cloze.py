@@ -1,20 +1,17 @@
-"""Cloze files: what is written is read, all else is refused in words; and the items in numbers."""
+"""Cloze files: what is written is read, all else is refused in words."""
 
 from __future__ import annotations
 
 import gzip
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ssdvae.data.events import MISSING
-from ssdvae.data.items import ClozeItem, ClozeTask, Script, read_cloze, writable, write_cloze
-from ssdvae.data.vocabulary import UNKNOWN, Vocabulary
+from ssdvae.data.items import ClozeItem, Script, read_cloze, writable, write_cloze
 from ssdvae.io.errors import DataError, UserError
 
 ODD = st.sampled_from(["None", "none", "<tup", "TUP", "_NULL", "<unk>", "“", "\ufeff", "ß", "\u2028"])
@@ -139,50 +136,3 @@ def test_what_could_not_be_read_again_is_not_written(tmp_path: Path, word: str) 
             write_cloze(path, [good, bad])
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-# Numbers.
-
-
-def test_a_task_has_the_numbers_of_the_words() -> None:
-    vocabulary = Vocabulary([MISSING, UNKNOWN, "ran", "sat", "in", "ate", "none"], [1] * 7)
-    item = ClozeItem((RAN, SAT), ((WON,), (ATE,)))
-    task = ClozeTask.of([item, item], vocabulary, lowercase=True)
-    assert len(task) == 2
-    assert task.seeds.dtype == task.options.dtype == np.int32
-    assert task.seeds.tolist() == [[2, 1, 0, 4]] * 2
-    assert task.options.tolist() == [[[[3, 0, 0, 0]], [[1, 0, 1, 1]], [[5, 1, 1, 0]]]] * 2
-    assert (task.words, task.unknown_words) == (2 * 16, 2 * 6)
-    as_is = ClozeTask.of([item], vocabulary, lowercase=False)
-    assert as_is.options[0, 2].tolist() == [[1, 1, 1, 0]]
-
-
-@given(item_lists(), st.booleans())
-def test_every_word_is_where_the_item_has_it(items: list[ClozeItem], lowercase: bool) -> None:
-    words = sorted({w for item in items for part in (item.truth, *item.distractors) for e in part for w in e})
-    names = dict.fromkeys([MISSING, UNKNOWN, *words, *(word.lower() for word in words)])
-    vocabulary = Vocabulary(list(names), [1] * len(names))
-    try:
-        task = ClozeTask.of(items, vocabulary, lowercase)
-    except UserError:
-        assert {w for i in items for o in i.options for e in o for w in e} <= {MISSING, UNKNOWN}
-        return
-
-    def shown(ids: Any) -> list[str]:
-        return [vocabulary.name(id) for id in np.ravel(ids)]
-
-    def flat(*parts: Script) -> list[str]:
-        found = [word for part in parts for event in part for word in event]
-        return [word if word == MISSING or not lowercase else word.lower() for word in found]
-
-    for item, seed, options in zip(items, task.seeds, task.options, strict=True):
-        assert shown(seed) == flat((item.seed,))
-        assert shown(options) == flat(*item.options)
-    assert task.words == sum(len(flat((i.seed,), *i.options)) for i in items)
-
-
-def test_a_vocabulary_that_knows_no_word_is_an_error() -> None:
-    vocabulary = Vocabulary([MISSING, UNKNOWN, "ran", "she"], [1] * 4)  # the words of the seed are not enough
-    for items in ([ClozeItem((RAN, SAT), ((WON,),))], []):
-        with pytest.raises(UserError, match="knows no word of any option"):
-            ClozeTask.of(items, vocabulary, lowercase=True)

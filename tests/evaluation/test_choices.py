@@ -66,7 +66,7 @@ def builder(count: int) -> ItemBuilder:
 
 def test_the_exact_model_scores_whole_documents_exactly() -> None:
     oracle = Oracle(World.embedded())
-    reader, items = EventEncoder(oracle, lowercase=False), builder(12)
+    reader, items = EventEncoder(oracle.vocabulary, lowercase=False), builder(12)
     for options in ([m.options for m in items.masked()], [o.options for o in items.orders()]):
         scores = score_scripts(oracle, options, reader, SETTINGS)
         best = [[oracle.log_prob(script) for script in some] for some in options]
@@ -84,7 +84,7 @@ def test_both_sides_of_a_masked_event_are_used() -> None:
     past = score_scripts(
         oracle,
         [Question(q.before, q.candidates).options for q in questions],
-        EventEncoder(oracle, False),
+        EventEncoder(oracle.vocabulary, False),
         SETTINGS,
     )
     credit = OptionScores("past", {"nll": past}).ways["nll"]
@@ -115,7 +115,7 @@ def test_a_document_is_scored_by_itself(name: str) -> None:
         assert scores == pytest.approx(many.scores[way], abs=1e-9)
         # An item has no more options than it has, and no score for others.
         assert np.isfinite(scores).sum(1).tolist() == [len(q.candidates) for q in questions]
-    reader = EventEncoder(model, False)
+    reader = EventEncoder(model.vocabulary, False)
     (first,) = event_log_probs(model, [np.array([reader.ids(e) for e in questions[3].options[1]])], 5)
     assert one.scores["nll"][3, 1] == pytest.approx(first.sum())
 

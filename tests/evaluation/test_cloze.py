@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cache
 
 import numpy as np
@@ -13,11 +12,11 @@ from torch import Tensor
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import MISSING, SLOTS, Event
-from ssdvae.data.items import ClozeItem, ClozeTask, ItemBuilder, credits
+from ssdvae.data.items import ClozeItem, ItemBuilder, credits
 from ssdvae.data.options import PrepareOptions
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
-from ssdvae.evaluation.choices import ROUNDING, interval
-from ssdvae.evaluation.cloze import score_cloze
+from ssdvae.evaluation.choices import ROUNDING, EventEncoder, interval
+from ssdvae.evaluation.cloze import ClozeTask, score_cloze
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.io.errors import UserError
 from ssdvae.models.latents import Latents
@@ -70,12 +69,28 @@ def oracle() -> Oracle:
 def toy_task(items: int = 12, options: int = 6) -> ClozeTask:
     draw = np.random.default_rng(0)
     seeds = draw.integers(2, WORDS, (items, 4)).astype(np.int32)
-    return ClozeTask(seeds, draw.integers(2, WORDS, (items, options, 5, 4)).astype(np.int32), 1, 0)
+    return ClozeTask(seeds, draw.integers(2, WORDS, (items, options, 5, 4)).astype(np.int32))
+
+
+def test_a_task_has_the_numbers_of_the_words() -> None:
+    vocabulary = Vocabulary([MISSING, UNKNOWN, "ran", "sat", "in", "ate", "none"], [1] * 7)
+    ran, sat = ("ran", "she", MISSING, "in"), ("sat", MISSING, MISSING, MISSING)
+    won, ate = ("won", MISSING, "3", "of"), ("Ate", "<x>", "he", MISSING)
+    items = [ClozeItem((ran, sat), ((won,), (ate,)))] * 2
+    task = ClozeTask.of(items, EventEncoder(vocabulary, lowercase=True))
+    assert task.seeds.dtype == task.options.dtype == np.int32
+    assert task.seeds.tolist() == [[2, 1, 0, 4]] * 2
+    assert task.options.tolist() == [[[[3, 0, 0, 0]], [[1, 0, 1, 1]], [[5, 1, 1, 0]]]] * 2
+    as_is = ClozeTask.of(items, EventEncoder(vocabulary, lowercase=False))
+    assert as_is.options[0, 2].tolist() == [[1, 1, 1, 0]]
+    assert EventEncoder(vocabulary, lowercase=True).unknown_share([ran, sat, won, ate]) == 6 / 16
+    with pytest.raises(UserError, match="knows no word of any item"):
+        EventEncoder(vocabulary, lowercase=True).unknown_share([won])
 
 
 def test_the_exact_model_scores_the_exact_best(oracle: Oracle) -> None:
     items = world_items()
-    task = ClozeTask.of(items, oracle.vocabulary, lowercase=False)
+    task = ClozeTask.of(items, EventEncoder(oracle.vocabulary, lowercase=False))
     scores = score_cloze(oracle, task, SETTINGS)
     best = best_cloze(oracle.world, items)
     assert scores.figures(1)["cloze_nll"] == pytest.approx(best["nll"])
@@ -87,7 +102,7 @@ def test_the_exact_model_scores_the_exact_best(oracle: Oracle) -> None:
 
 def test_pmi_is_the_log_ratio_to_the_mean_over_other_seeds(oracle: Oracle) -> None:
     """By its definition, one item at a time: an item's own seed is no other."""
-    task = ClozeTask.of(world_items()[:6], oracle.vocabulary, lowercase=False)
+    task = ClozeTask.of(world_items()[:6], EventEncoder(oracle.vocabulary, lowercase=False))
     scores = score_cloze(oracle, task, SETTINGS.changed(cloze_seeds=100))
     for item in range(6):
         for option in range(6):
@@ -108,7 +123,7 @@ def test_the_order_of_the_options_is_never_used(name: str) -> None:
     settings = SETTINGS.changed(cloze_seeds=100)
     before = score_cloze(model, task, settings)
     order, rows = [3, 0, 5, 1, 4, 2], np.random.default_rng(1).permutation(12)
-    moved = dataclasses.replace(task, seeds=task.seeds[rows], options=task.options[rows][:, order])
+    moved = task._replace(seeds=task.seeds[rows], options=task.options[rows][:, order])
     after = score_cloze(model, moved, settings.changed(eval_batch=7))
     for name in ("nll", "pmi"):
         np.testing.assert_allclose(after.scores[name], before.scores[name][rows][:, order], rtol=1e-9)

@@ -14,8 +14,7 @@ import torch
 import ssdvae
 from ssdvae.data.batches import Batch, collate
 from ssdvae.data.events import Document, Event
-from ssdvae.data.items import ClozeTask
-from ssdvae.evaluation.cloze import score_cloze
+from ssdvae.evaluation.cloze import ClozeTask, score_cloze
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.inference.inputs import to_numbers
 from ssdvae.inference.surprisal import kind_of, score_documents, split_quantiles, surprisals
@@ -70,7 +69,7 @@ def test_the_second_event_has_the_score_of_the_cloze(name: str) -> None:
     model, seeds, options = toy_language_model(name), toy_batch([1] * 3), toy_batch([1] * 12)
     chosen = options.tokens.view(3, 4, 1, -1)
     first, rest = (x.numpy().astype("int32") for x in (seeds.tokens[:, 0], chosen))
-    task = ClozeTask(first, rest, words=1, unknown_words=0)
+    task = ClozeTask(first, rest)
     scores = score_cloze(model, task, EvaluateOptions(cloze_seeds=2)).scores["nll"]
     for option in range(4):
         documents = Batch.of_words(torch.cat([seeds.tokens, chosen[:, option]], 1))

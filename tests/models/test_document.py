@@ -10,9 +10,8 @@ from torch import Tensor
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import MISSING
-from ssdvae.data.items import ClozeTask
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
-from ssdvae.evaluation.cloze import score_cloze
+from ssdvae.evaluation.cloze import ClozeTask, score_cloze
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import evaluate
 from ssdvae.evaluation.task import mark_of
@@ -111,7 +110,7 @@ def test_in_the_cloze_it_reads_the_seed_alone(kind: str) -> None:
     options = toy_batch([2] * 12).tokens.view(3, 4, 2, -1).numpy().astype("int32")
 
     def scores(options: Any) -> Any:
-        task = ClozeTask(seeds, options, unknown_words=0, words=1)
+        task = ClozeTask(seeds, options)
         return score_cloze(model, task, EvaluateOptions(cloze_seeds=2)).scores["nll"]
 
     before = scores(options)
@@ -119,7 +118,7 @@ def test_in_the_cloze_it_reads_the_seed_alone(kind: str) -> None:
     changed[:, 1:] = (changed[:, 1:] + 1) % WORDS
     assert (before[:, 0] == scores(changed)[:, 0]).all()
     with pytest.raises(UserError, match="document vector"):
-        score_cloze(model, ClozeTask(seeds, options, 0, 1), EvaluateOptions(cloze_frames="read"))
+        score_cloze(model, ClozeTask(seeds, options), EvaluateOptions(cloze_frames="read"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

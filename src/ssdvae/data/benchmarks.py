@@ -35,8 +35,9 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from ssdvae.data.events import MISSING, Words, one_word
+from ssdvae.data.readers.jsonl import filled_lines
 from ssdvae.io.errors import DataError, Malformed, UserError, locate_errors, shorten
-from ssdvae.io.files import AnyPath, sha256, text_lines, translate_os_errors
+from ssdvae.io.files import AnyPath, sha256, translate_os_errors
 from ssdvae.io.locks import lock_path
 from ssdvae.io.progress import SILENT, Advance, Progress
 
@@ -258,9 +259,7 @@ def read_similarity(path: AnyPath) -> list[HardPairs] | list[Rated]:
     """Return the items of a file, plain or .gz; blank lines are ignored."""
     hard: list[HardPairs] = []
     rated: list[Rated] = []
-    for number, text in text_lines(path):
-        if not text.strip():
-            continue
+    for number, text in filled_lines(path):
         with locate_errors(path, number):
             fields = [field.strip() for field in text.split("|")]
             if len(fields) not in (7, 12):
@@ -326,10 +325,8 @@ def _narratives(path: AnyPath) -> Iterator[NarrativeItem]:
     marks = (HOLDOUT, WRONG, DOCUMENT)
     parts: list[list[Words]] = [[]]
     number = 0
-    for number, text in text_lines(path):
+    for number, text in filled_lines(path):
         line = text.strip()
-        if not line:
-            continue
         with locate_errors(path, number):
             if line in marks:
                 if line != marks[len(parts) - 1]:

@@ -32,13 +32,12 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from ssdvae.data.corpus import ItemKind, item_file
-from ssdvae.data.events import MISSING, SLOTS, Slots, Words, folded
+from ssdvae.data.events import MISSING, SLOTS, Slots, Words
 from ssdvae.data.options import PrepareOptions, Split
-from ssdvae.data.readers.jsonl import write_records
+from ssdvae.data.readers.jsonl import filled_lines, write_records
 from ssdvae.data.readers.text import EVENT_TAG, NULL, split_at, split_events
-from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.io.errors import DataError, Malformed, UserError, locate_errors, shorten
-from ssdvae.io.files import BOM, AnyPath, atomic_write, open_text_for_writing, text_lines
+from ssdvae.io.files import BOM, AnyPath, atomic_write, open_text_for_writing
 from ssdvae.io.records import Record, from_json, parse
 
 Script = tuple[Words, ...]
@@ -101,9 +100,7 @@ class ClozeItem:
 def read_cloze(path: AnyPath, slots: Slots = SLOTS) -> list[ClozeItem]:
     """Return the cloze items of a file, plain or .gz; blank lines are ignored."""
     items: list[ClozeItem] = []
-    for number, text in text_lines(path):
-        if not text.strip():
-            continue
+    for number, text in filled_lines(path):
         with locate_errors(path, number):
             item = _cloze_item(text, slots)
             item.check_like(items[0] if items else item)
@@ -156,38 +153,6 @@ def writable(word: str) -> bool:
         and word.upper() not in (EVENT_TAG, OPTION_TAG, NULL)
         and not word.startswith(BOM.decode())  # removed at the beginning of a file
     )
-
-
-@dataclass(frozen=True)
-class ClozeTask:
-    """Cloze items as arrays. Option 0 is the true one; no model may look at the order."""
-
-    seeds: NDArray[np.int32]  # N S
-    options: NDArray[np.int32]  # N O E S
-    words: int
-    unknown_words: int
-
-    def __len__(self) -> int:
-        return len(self.seeds)
-
-    @classmethod
-    def of(cls, items: Sequence[ClozeItem], vocabulary: Vocabulary, lowercase: bool) -> ClozeTask:
-        """Return the items in the words of a corpus, in lower case if the corpus is."""
-
-        def ids(event: Words) -> list[int]:
-            return vocabulary.word_ids(folded(event) if lowercase else event)
-
-        seeds = np.array([ids(item.seed) for item in items], dtype=np.int32)
-        options = np.array(
-            [[[ids(event) for event in option] for option in item.options] for item in items], dtype=np.int32
-        )
-        if np.isin(options, [vocabulary.unknown, vocabulary.missing]).all():
-            raise UserError(
-                "the vocabulary knows no word of any option of the cloze items\n"
-                "they must be in the language of the corpus, in its spelling and case"
-            )
-        unknown = sum(int((ids == vocabulary.unknown).sum()) for ids in (seeds, options))
-        return cls(seeds, options, seeds.size + options.size, unknown)
 
 
 # Masked event, ordering
@@ -267,9 +232,7 @@ AnyItem = TypeVar("AnyItem", MaskedItem, OrderItem)
 def read_items(path: AnyPath, kind: type[AnyItem]) -> list[AnyItem]:
     """Return the items of a file, plain or .gz; blank lines are ignored."""
     items: list[AnyItem] = []
-    for number, text in text_lines(path):
-        if not text.strip():
-            continue
+    for number, text in filled_lines(path):
         with locate_errors(path, number):
             items.append(parse(kind, from_json(text)))
     if not items:
@@ -282,7 +245,7 @@ def write_items(path: AnyPath, items: Iterable[MaskedItem | OrderItem]) -> int:
     return write_records(path, (item.model_dump(mode="json") for item in items))
 
 
-def count_items(path: Path, kind: ItemKind, slots: Slots) -> int:
+def count_items(path: AnyPath, kind: ItemKind, slots: Slots) -> int:
     """Read the items of a file and return their number."""
     if kind == "cloze":
         return len(read_cloze(path, slots))

@@ -30,6 +30,7 @@ from ssdvae.data.benchmarks import read_mcnc
 from ssdvae.data.events import MISSING, Words, folded
 from ssdvae.data.items import MaskedItem, OrderItem, Script, credits, read_items
 from ssdvae.data.vectors import read_vectors
+from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.task import LIKELIHOOD, Data, Figure, Result, Task, file_data, item_data
 from ssdvae.io.errors import UserError
@@ -138,27 +139,26 @@ class Question:
 
 
 class EventEncoder:
-    """Events as word ids of a model, folded to lower case if its corpus is."""
+    """Events as word ids of a vocabulary, folded to lower case if the corpus is."""
 
-    def __init__(self, model: Model, lowercase: bool) -> None:
-        self.model, self.lowercase = model, lowercase
+    def __init__(self, vocabulary: Vocabulary, lowercase: bool) -> None:
+        self.vocabulary, self.lowercase = vocabulary, lowercase
 
     def words(self, event: Words) -> Words:
         return folded(event) if self.lowercase else event
 
     def ids(self, event: Words) -> tuple[int, ...]:
-        return tuple(self.model.vocabulary.word_ids(self.words(event)))
+        return tuple(self.vocabulary.word_ids(self.words(event)))
 
     def unknown_share(self, events: Sequence[Words]) -> float:
         """Return the share of unknown words; refuse events without any known word."""
         ids = np.array([self.ids(event) for event in events])
-        vocabulary = self.model.vocabulary
-        if np.isin(ids, [vocabulary.unknown, vocabulary.id(MISSING)]).all():
+        if np.isin(ids, [self.vocabulary.unknown, self.vocabulary.missing]).all():
             raise UserError(
                 "the vocabulary knows no word of any item\n"
                 "they must be in the language of the corpus, in its spelling and case"
             )
-        return float((ids == vocabulary.unknown).mean())
+        return float((ids == self.vocabulary.unknown).mean())
 
 
 @torch.no_grad()
@@ -222,7 +222,7 @@ def score_questions(
     advance: Advance = no_advance,
 ) -> tuple[OptionScores, float]:
     """Return the scores of the candidates of every question, and the share of unknown words."""
-    encoder = EventEncoder(model, lowercase)
+    encoder = EventEncoder(model.vocabulary, lowercase)
     unknown = encoder.unknown_share([e for q in questions for e in (*q.context, *q.candidates)])
     nll = score_scripts(model, [q.options for q in questions], encoder, settings, advance)
     scores = {
@@ -334,7 +334,7 @@ def run_masked(evaluation: Evaluation, data: Data) -> Result:
 def run_order(evaluation: Evaluation, data: Data) -> Result:
     items = [item.options for item in read_items(data.path, OrderItem)]
     settings = evaluation.settings
-    encoder = EventEncoder(evaluation.model, evaluation.corpus.lowercase)
+    encoder = EventEncoder(evaluation.model.vocabulary, evaluation.corpus.lowercase)
     unknown = encoder.unknown_share([event for true, _ in items for event in true])
     with evaluation.progress.task("order", 2 * len(items)) as advance:
         nll = score_scripts(evaluation.model, items, encoder, settings, advance)

@@ -10,7 +10,8 @@ The second takes away how likely the words are anyway, which has nothing to do w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ssdvae.data.batches import Batch, generator, in_order
-from ssdvae.data.items import ClozeTask, read_cloze
-from ssdvae.evaluation.choices import Array, OptionScores, log_mean
+from ssdvae.data.items import ClozeItem, read_cloze
+from ssdvae.evaluation.choices import Array, EventEncoder, OptionScores, log_mean
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.task import WORDS, Data, Figure, Floor, Result, Task
 from ssdvae.io.errors import UserError
@@ -33,6 +34,19 @@ from ssdvae.models.options import ModelOptions
 if TYPE_CHECKING:
     from ssdvae.data.corpus import Corpus
     from ssdvae.evaluation.measure import Evaluation
+
+
+class ClozeTask(NamedTuple):
+    """Cloze items as word ids. Option 0 is the true one; no model may look at the order."""
+
+    seeds: NDArray[np.int32]  # N S
+    options: NDArray[np.int32]  # N O E S
+
+    @classmethod
+    def of(cls, items: Sequence[ClozeItem], encoder: EventEncoder) -> ClozeTask:
+        options = [[[encoder.ids(event) for event in option] for option in item.options] for item in items]
+        seeds = np.array([encoder.ids(item.seed) for item in items], dtype=np.int32)
+        return cls(seeds, np.array(options, dtype=np.int32))
 
 
 @torch.no_grad()
@@ -133,13 +147,16 @@ def check(config: ModelOptions, settings: EvaluateOptions) -> None:
 
 
 def run(evaluation: Evaluation, data: Data) -> Result:
-
     model, settings = evaluation.model, evaluation.settings
-    items = ClozeTask.of(read_cloze(data.path, model.slots), model.vocabulary, evaluation.corpus.lowercase)
+    items = read_cloze(data.path, model.slots)
+    encoder = EventEncoder(model.vocabulary, evaluation.corpus.lowercase)
+    options = [event for item in items for option in item.options for event in option]
+    encoder.unknown_share(options)  # refuses options without any known word
+    unknown = encoder.unknown_share([*(item.seed for item in items), *options])
     with evaluation.progress.task("cloze", len(items)) as advance:
-        scores = score_cloze(model, items, settings, advance)
-    unknown = {"cloze_unknown_words": items.unknown_words / items.words}
-    return Result(len(items), {**scores.figures(settings.eval_seed), **unknown}, scores.details())
+        scores = score_cloze(model, ClozeTask.of(items, encoder), settings, advance)
+    figures = {**scores.figures(settings.eval_seed), "cloze_unknown_words": unknown}
+    return Result(len(items), figures, scores.details())
 
 
 TASK = Task(

@@ -19,15 +19,15 @@ from ssdvae.data.items import credits
 from ssdvae.evaluation.choices import RESAMPLES, ROUNDING, Array, Averages, EventEncoder, with_interval
 from ssdvae.evaluation.task import Data, Figure, Result, Task, file_data
 from ssdvae.inference import embedding
+from ssdvae.models.base import Model
 
 if TYPE_CHECKING:
     from ssdvae.evaluation.measure import Evaluation
 
 
 @torch.no_grad()
-def vectors_of(encoder: EventEncoder, events: Sequence[Words], batch: int) -> Array:
+def vectors_of(model: Model, encoder: EventEncoder, events: Sequence[Words], batch: int) -> Array:
     """Return the vector of each event, read alone, as ``encode`` does."""
-    model = encoder.model
     ids = torch.tensor([encoder.ids(event) for event in events])[:, None]
     parts = []
     for rows in in_order(len(ids), batch):
@@ -114,9 +114,10 @@ MULTIPLIED = "what word vectors get, multiplied"
 
 def run(evaluation: Evaluation, data: Data) -> Result:
     items, settings = read_similarity(data.path), evaluation.settings
-    encoder, seed = EventEncoder(evaluation.model, evaluation.corpus.lowercase), settings.eval_seed
+    model, seed = evaluation.model, settings.eval_seed
+    encoder = EventEncoder(model.vocabulary, evaluation.corpus.lowercase)
     events = [e for i in items for e in ((*i.similar, *i.other) if isinstance(i, HardPairs) else i.pair)]
-    found = similarities(items, lambda some: vectors_of(encoder, some, settings.eval_batch))
+    found = similarities(items, lambda some: vectors_of(model, encoder, some, settings.eval_batch))
     figures: dict[str, Any] = found.figures(NAME, seed)
     if settings.floor_vectors is not None:
         averages = Averages(settings.floor_vectors, events, encoder)

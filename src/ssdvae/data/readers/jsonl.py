@@ -17,6 +17,7 @@ from ssdvae.io.files import (
     byte_lines,
     decode_line,
     open_text_for_writing,
+    stop_at_first_error,
     text_lines,
 )
 from ssdvae.io.records import from_json, to_json
@@ -43,7 +44,7 @@ def parse_lines(
             yield document
 
 
-def filled_lines(path: Path, report: Report) -> Iterator[tuple[int, str]]:
+def filled_lines(path: AnyPath, report: Report = stop_at_first_error) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each line that is not blank."""
     return ((number, text) for number, text in text_lines(path, report) if text.strip())
 
