@@ -229,3 +229,20 @@ def test_any_lines_of_conllu_are_read_or_refused_in_words(lines: list[tuple[str,
     for event in extract_document(parsed, ExtractOptions(keep_text=True)).events:
         assert event.origin is not None
         assert 0 <= event.origin.start <= event.origin.end <= len(parsed.text)
+
+
+@pytest.mark.parametrize("fragment", ["-", "•", "m", "3"])
+def test_tokens_without_a_word_are_no_verbs(fragment: str) -> None:
+    assert events_of(as_conllu(f"He/he/PRON/2/nsubj {fragment}/{fragment}/VERB/0/root")) == []
+
+
+def test_a_part_before_a_hyphen_is_no_verb() -> None:
+    """A parser splits "re-elected" into three tokens, and may call the first a verb."""
+    text = "He re-elected"
+    tokens = [
+        Token("He", "he", "PRON", 3, "nsubj", 0, 2),
+        Token("re", "re", "VERB", 3, "xcomp", 3, 5),
+        Token("-", "-", "PUNCT", 3, "punct", 5, 6),
+        Token("elected", "elect", "VERB", -1, "root", 6, 13),
+    ]
+    assert events_of(ParsedDocument("a", text, (Tree(tokens),))) == ["elected he None None"]

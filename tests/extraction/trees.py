@@ -100,7 +100,7 @@ CONSTRUCTIONS: dict[str, tuple[str, str, list[str]]] = {
         "Rome/Rome/PROPN/4/obj",
         "He/he/PRON/2/nsubj wanted/want/VERB/0/ROOT to/to/PART/4/aux leave/leave/VERB/2/xcomp "
         "Rome/Rome/PROPN/4/dobj",
-        ["wanted he None None", "leave he rome None"],
+        ["wanted he leave None", "leave he rome None"],
     ),
     "open complement, the object's": (
         "She/she/PRON/2/nsubj asked/ask/VERB/0/root "
@@ -121,7 +121,33 @@ CONSTRUCTIONS: dict[str, tuple[str, str, list[str]]] = {
         "and/and/CCONJ/6/cc sing/sing/VERB/4/conj",
         "He/he/PRON/2/nsubj began/begin/VERB/0/ROOT to/to/PART/4/aux run/run/VERB/2/xcomp "
         "and/and/CCONJ/4/cc sing/sing/VERB/4/conj",
-        ["began he None None", "run he None None", "sing he None None"],
+        ["began he run None", "run he None None", "sing he None None"],
+    ),
+    "complement that is a noun": (
+        "He/he/PRON/2/nsubj became/become/VERB/0/root president/president/NOUN/2/xcomp in/in/ADP/5/case "
+        "May/May/PROPN/2/obl",
+        "He/he/PRON/2/nsubj became/become/VERB/0/ROOT president/president/NOUN/2/attr in/in/ADP/2/prep "
+        "May/May/PROPN/4/pobj",
+        ["became he president None"],
+    ),
+    "complement of a passive": (
+        "He/he/PRON/3/nsubj:pass was/be/AUX/3/aux:pass considered/consider/VERB/0/root "
+        "dangerous/dangerous/ADJ/3/xcomp",
+        "He/he/PRON/3/nsubjpass was/be/AUX/3/auxpass considered/consider/VERB/0/ROOT "
+        "dangerous/dangerous/ADJ/3/oprd",
+        ["considered he dangerous None"],
+    ),
+    "complement below to be": (
+        "He/he/PRON/2/nsubj wanted/want/VERB/0/root to/to/PART/6/mark be/be/AUX/6/cop a/a/DET/6/det "
+        "doctor/doctor/NOUN/2/xcomp",
+        "He/he/PRON/2/nsubj wanted/want/VERB/0/ROOT to/to/PART/4/aux be/be/AUX/2/xcomp a/a/DET/6/det "
+        "doctor/doctor/NOUN/4/attr",
+        ["wanted he doctor None"],
+    ),
+    "no complement beside an object": (
+        "They/they/PRON/2/nsubj elected/elect/VERB/0/root her/she/PRON/2/obj mayor/mayor/NOUN/2/xcomp",
+        "They/they/PRON/2/nsubj elected/elect/VERB/0/ROOT her/she/PRON/2/dobj mayor/mayor/NOUN/2/oprd",
+        ["elected they her None"],
     ),
     "relative clause on the subject": (
         "men/man/NOUN/6/nsubj who/who/PRON/3/nsubj came/come/VERB/1/acl:relcl and/and/CCONJ/5/cc "

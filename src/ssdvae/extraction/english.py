@@ -14,6 +14,7 @@ def _words(*lines: str) -> frozenset[str]:
 
 FORMS_OF_BE = _words("be am is are was were been being 's 'm 're")
 NEGATIONS = _words("not n't nt n never")
+HYPHENS = _words("- – ‐ ‑")
 INFINITIVE_MARKERS = _words("to na ta")
 """Marks of an infinitive; na and ta are the second halves of "gonna" and "gotta"."""
 

@@ -111,7 +111,7 @@ def is_verb(tree: Tree, index: int) -> bool:
 def is_main_verb(tree: Tree, index: int) -> bool:
     """Tell whether a verb says what happened: no auxiliary, modal, form of "be" or fixed phrase."""
     token = tree[index]
-    if not is_verb(tree, index) or token.base in AUXILIARY_RELATIONS:
+    if not is_verb(tree, index) or token.base in AUXILIARY_RELATIONS or is_fragment(tree, index):
         return False
     word = tree.lower(index)
     if token.lemma.lower() == "be" or word in english.FORMS_OF_BE or is_half_modal(tree, index):
@@ -121,6 +121,15 @@ def is_main_verb(tree: Tree, index: int) -> bool:
         return token.base != "advcl" or bool(tree.children(index, "nsubj"))
     # "Thank you for coming", but "I thank you", "to thank you".
     return word != "thank" or bool(tree.children(index, "nsubj", "aux", "mark")) or token.base == "xcomp"
+
+
+def is_fragment(tree: Tree, index: int) -> bool:
+    """Tell whether a token is no word of its own: a hyphen, a bullet, or "re" of "re-elected"."""
+    token = tree[index]
+    if sum(letter.isalpha() for letter in token.form) < 2:
+        return True
+    after = tree[index + 1] if index + 1 < len(tree) else None
+    return after is not None and after.form in english.HYPHENS and after.start == token.end
 
 
 def is_half_modal(tree: Tree, index: int) -> bool:
@@ -319,9 +328,15 @@ def _subject_at_noun(tree: Tree, index: int, seen: frozenset[int]) -> int | None
 
 # Objects.
 
+COMPLEMENTS = ("xcomp", "attr", "acomp", "oprd")
+"""Relations of open complements: UD's, and those of Stanford and ClearNLP."""
+
 
 def object_of(tree: Tree, index: int) -> tuple[int | None, tuple[int, ...]]:
-    """Return the direct object; or else the noun of a preposition, and the preposition as the modifier."""
+    """Return the direct object; or else a complement; or else the noun of a preposition, with it as modifier.
+
+    A complement is what a subject becomes, is called or tries: "became president", "tried to escape".
+    """
     for child in tree.children(index, "obj"):
         # "What did he vote for?"
         stranded = _stranded(tree, index) if child < index and is_question_phrase(tree, child) else ()
@@ -331,6 +346,11 @@ def object_of(tree: Tree, index: int) -> tuple[int | None, tuple[int, ...]]:
         return missing, _stranded(tree, index)
     for child in tree.children(index, "iobj"):
         return antecedent(tree, child, index), ()
+    for child in tree.children(index, *COMPLEMENTS, "ccomp"):
+        if child > index and (tree[child].base != "ccomp" or is_infinitive(tree, child)):
+            # "wanted to be a doctor" under "be", as Stanford and ClearNLP have it
+            predicates = tree.children(child, "attr", "acomp") if tree.lower(child) == "be" else ()
+            return next(iter(predicates), child), ()
     nouns = sorted(_with_prepositions(tree, index))
     agents = [(noun, words) for noun, words in nouns if _is_agent(tree, noun, words, index)]
     # "In May he left" is about the whole sentence; "in which he lived" had to go before the verb.
