@@ -11,9 +11,16 @@ import pytest
 import torch
 
 from ssdvae.data.batches import Batch
-from ssdvae.data.events import Document
+from ssdvae.data.events import SLOTS, Document
 from ssdvae.data.vocabulary import Vocabulary
-from ssdvae.inference.forecast import NextEvent, next_events, search
+from ssdvae.inference.forecast import (
+    SMOOTHING,
+    SPECIFICITY,
+    NextEvent,
+    frequency_term,
+    next_events,
+    search,
+)
 from ssdvae.inference.inputs import to_batch
 from ssdvae.inference.prefixes import Rollout, head_log_probs
 from ssdvae.inference.surprisal import surprisals
@@ -88,6 +95,46 @@ def test_masses_of_an_exact_model_are_those_of_all_events(exact: LanguageModel, 
         shares = mass * fits * possible / told.log_fixed.exp()
         torch.testing.assert_close(told.log_share[0, :5].exp(), shares.topk(5).values)
         assert told.heads.exp().sum().item() == pytest.approx(1)
+
+
+def test_specific_events_are_ranked_by_probability_and_frequency(exact: LanguageModel) -> None:
+    """Enumeration: log p(event | history) − s Σ log frequency; the probabilities are those of s = 0."""
+    words, s = exact.vocabulary, 0.4
+    counts = np.random.default_rng(3).integers(1, 50, (4, WORDS))
+    exact.vocabulary = Vocabulary(words.names, words.counts, counts, repeats=int(counts[0].sum()))
+    before = read(exact, 1)
+    longer = Batch.of_words(torch.cat([before.tokens.expand(len(ALL), -1, -1), ALL[:, None]], 1))
+    log_p = -surprisals(exact, longer).events[:, -1]
+    smooth = torch.from_numpy(counts + SMOOTHING).double()
+    frequency = (smooth / smooth.sum(1, keepdim=True)).log()
+    worth = log_p - s * sum(frequency[slot][ALL[:, slot]] for slot in range(4))
+    possible = (ALL[:, 0] != words.missing) & ALL.ne(words.unknown).all(1)
+    expected: dict[int, int] = {}  # the best event of each head
+    for place in worth.masked_fill(~possible, -torch.inf).argsort(descending=True).tolist():
+        expected.setdefault(int(ALL[place, 0]), place)
+    heads = int(possible.any() and ALL[possible, 0].unique().numel())
+    found = search(exact, Rollout.after(exact, before), torch.full((1, 4), -1), WORDS**4, s)
+    best = torch.tensor(list(expected.values())[:heads])
+    assert torch.equal(found.tokens[0, :heads], ALL[best])
+    torch.testing.assert_close(found.log_p[0, :heads], log_p[best])
+    rest = found.log_p[0, heads:]
+    assert torch.isfinite(rest).sum() == possible.sum() - heads
+
+
+def test_the_default_ranks_texts_by_specificity_and_logs_by_probability() -> None:
+    log, exact = toy_language_model("rnnlm"), toy_language_model("rnnlm")
+    words, exact.slots = exact.vocabulary, SLOTS
+    counts = np.random.default_rng(3).integers(1, 50, (4, WORDS))
+    device = exact.device
+    assert frequency_term(exact, None, device) is None  # nothing was counted
+    with pytest.raises(UserError, match="specificity"):
+        frequency_term(exact, 0.5, device)
+    exact.vocabulary = log.vocabulary = Vocabulary(words.names, words.counts, counts)
+    assert frequency_term(log, None, device) is None
+    of_text = frequency_term(exact, None, device)
+    assert of_text is not None
+    torch.testing.assert_close(of_text, frequency_term(exact, SPECIFICITY, device))
+    assert frequency_term(exact, 0.0, device) is None
 
 
 def test_arguments_that_the_corpus_hardly_repeats_are_not_repeated_and_the_rest_is_as_likely(

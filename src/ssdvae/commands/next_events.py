@@ -32,7 +32,7 @@ def next_events(
     progress: bool | Progress = True,
     **options: Any,
 ) -> Answers[Any]:
-    """Predict what comes after the events of each document: the next frame, head and most likely events.
+    """Predict what comes after the events of each document: the next frame, head and likely events.
 
     >>> next(ssdvae.next_events("runs/first", [["arrested police suspect in"]])).heads
     >>> list(ssdvae.next_events("runs/first", "events.jsonl", given={"frame": "Arrest"}, top=3))
@@ -71,7 +71,7 @@ def tables(answers: Iterable[Any]) -> Iterator[TableText]:
         yield title, ["", *(text for name, _ in columns for text in (name, ""))], rows
         framed = any(event.frame for event in answer.events)
         yield (
-            "the most likely events",
+            "likely events",
             ["event", "", *(["frame"] if framed else [])],
             [
                 [str(e.event), chance(e.probability), *([e.frame.name if e.frame else "–"] if framed else [])]
@@ -104,7 +104,7 @@ def main(
     json: bool = False,
     **options: Any,
 ) -> None:
-    """Predict the next event: its frame, its head, the most likely events.
+    """Predict the next event: its frame, its head, likely events.
 
     Args:
         events: events that came before, each in quotes, "arrested police suspect in"; or a file of

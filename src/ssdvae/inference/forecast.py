@@ -17,7 +17,7 @@ from torch import Tensor
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import END, MISSING, SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.inference.inputs import groups, to_batch
-from ssdvae.inference.lookup import Substitutes, heads_known, unknown_words
+from ssdvae.inference.lookup import Substitutes, heads_known, lookup, unknown_words
 from ssdvae.inference.output import (
     Candidate,
     Ranked,
@@ -64,16 +64,28 @@ def documents_at_once(model: LanguageModel, beam: int) -> int:
     return max(1, NUMBERS // (beam * len(model.vocabulary)))
 
 
-def search(model: LanguageModel, rollout: Rollout, fixed: Int[Tensor, "B slots"], beam: int) -> SearchResult:
-    """Return the most likely next events; ``fixed`` has the known words, −1 where one is searched for.
+def search(
+    model: LanguageModel,
+    rollout: Rollout,
+    fixed: Int[Tensor, "B slots"],
+    beam: int,
+    specificity: float | None = 0.0,
+) -> SearchResult:
+    """Return the best next events; ``fixed`` has the known words, −1 where one is searched for.
+
+    They are ranked by log p(event | history) − s log p(event): s is the ``specificity``, None for the default
+    of the model, and p(event) is the product of the frequencies of its words in their slots. At s > 0, events
+    whose head has another form further up come last.
 
     Only words that stand in a slot in training are proposed for it, never the unknown word, and an event
     always has a head. Where hardly any training event has the same word in two arguments, none is proposed:
     models of topics find such events too likely. What remains keeps its probability.
     """
+    frequency = frequency_term(model, specificity, fixed.device)  # slots V
     size, V = len(fixed), len(model.vocabulary)
     state, latents = rollout.state, rollout.latents
     total = torch.zeros(size, 1, dtype=torch.float64, device=fixed.device)  # B H
+    common = total  # s log p(event)
     words = fixed.new_zeros(size, 1, 0)
     document = torch.arange(size, device=fixed.device)[:, None]
     every = torch.arange(V, device=fixed.device)
@@ -102,14 +114,52 @@ def search(model: LanguageModel, rollout: Rollout, fixed: Int[Tensor, "B slots"]
             else:
                 heads = mass[:, 0] - log_fixed[:, None]
         most = width if bool((known >= 0).all()) else width * V
-        best = mass.flatten(1).topk(min(beam, most))
+        ranking = mass if frequency is None else mass - common[..., None] - frequency[slot]
+        best = ranking.flatten(1).topk(min(beam, most))
         parent, word = best.indices // V, best.indices % V
-        total = best.values
+        total = mass.flatten(1).gather(1, best.indices)
+        if frequency is not None:
+            common = common.gather(1, parent) + frequency[slot][word]
         words = torch.cat([words[document, parent], word[..., None]], dim=2)
         rows = (document * width + parent).flatten()
         state, latents = state.select(rows), latents.select(rows)
+    if frequency is not None and bool((fixed[:, 0] < 0).all()):
+        order = torch.tensor([other_heads_first(model, heads) for heads in words[:, :, 0].tolist()])
+        words, total = words[document, order], total[document, order]
     bayes = last_fixed >= 0 and bool((fixed[:, :last_fixed] < 0).any())
     return SearchResult(words, total, heads, log_fixed, bayes)
+
+
+SPECIFICITY = 0.3
+"""The default of models of text: their most likely events are those that are likely anywhere."""
+
+SMOOTHING = 5
+"""Added to each count of a word: a word that was hardly ever seen is not worth more than a rare one."""
+
+
+def frequency_term(
+    model: LanguageModel, specificity: float | None, device: torch.device
+) -> Float[Tensor, "slots V"] | None:
+    """Return s times the log frequency of each word in each slot; None where s is 0."""
+    counts = model.vocabulary.slot_counts
+    if specificity is None:
+        specificity = SPECIFICITY if counts is not None and lookup(model).text else 0.0
+    if not specificity:
+        return None
+    if counts is None:
+        raise UserError(
+            f"--specificity: found {specificity}, expected 0: the model does not know how frequent words are "
+            "in each slot; prepare its corpus again and train it anew"
+        )
+    smooth = torch.from_numpy(counts).to(device, torch.float64) + SMOOTHING
+    return specificity * (smooth / smooth.sum(1, keepdim=True)).log()
+
+
+def other_heads_first(model: LanguageModel, heads: list[int]) -> list[int]:
+    """Return the order of events in which those come last whose head has another form further up."""
+    stems = [lookup(model).stem(model.vocabulary.name(head)) for head in heads]
+    firsts = {stem: place for place, stem in reversed(list(enumerate(stems)))}
+    return sorted(range(len(heads)), key=lambda place: firsts[stems[place]] != place)
 
 
 FRAME = "frame"
@@ -198,6 +248,7 @@ def next_events(
     top: int = 5,
     beam: int = 100,
     batch: int = 100,
+    specificity: float | None = None,
 ) -> Iterator[Forecast]:
     """Yield the forecast of each document; no more than a batch is held at once."""
     model, known = as_language_model(model), dict(given or {})
@@ -211,7 +262,7 @@ def next_events(
             for start in range(0, len(places), size):
                 some = places[start : start + size]
                 part = [group[place] for place in some]
-                forecasts = _forecast(model, part, known, frame, fixed, top, beam)
+                forecasts = _forecast(model, part, known, frame, fixed, top, beam, specificity)
                 answers |= zip(some, forecasts, strict=True)
         yield from (answers[place] for place in range(len(group)))
 
@@ -221,7 +272,7 @@ def forecasts(
     documents: Iterable[Document],
     given: Mapping[str, str] | None = None,
     every_prefix: bool = False,
-    **options: int,
+    **options: Any,
 ) -> Iterator[Forecast] | Iterator[PrefixForecasts]:
     """Return the forecast of each document or, if ``every_prefix``, those after each of its events."""
     if not every_prefix:
@@ -263,11 +314,12 @@ def _forecast(
     fixed: Sequence[int],
     top: int,
     beam: int,
+    specificity: float | None,
 ) -> list[Forecast]:
     read, framed = to_batch(model, documents), as_frame_model(model)
     rollout = Rollout.after(model, read, frame)
     words = torch.tensor(fixed, device=model.device).expand(len(documents), -1)
-    found = search(model, rollout, words, max(beam, top))
+    found = search(model, rollout, words, max(beam, top), specificity)
     log_frames = rollout.log_frames
     ends = log_ends(model, read) if read.mask.shape[1] else None
     times = times_after(model, read) if read.mask.shape[1] else None

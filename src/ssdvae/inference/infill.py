@@ -4,9 +4,9 @@ Candidates are the most likely ones after what comes before (``search``), reweig
 
     p(c | before, after) ∝ p(c | before) p(after | before, c)
 
-normalised over the candidates. Where cases end, what comes after includes the end. Where the model is not
-exact, both factors are estimates, made as in the cloze: what is there is encoded, and the latent variables of
-what follows are rolled out.
+normalised over the candidates, which are ranked as those of a forecast. Where cases end, what comes after
+includes the end. Where the model is not exact, both factors are estimates, made as in the cloze: what is
+there is encoded, and the latent variables of what follows are rolled out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ssdvae.data.batches import Batch, in_order
 from ssdvae.data.events import HOLE, SLOTS, Document, Event, Slots, event_to_record
-from ssdvae.inference.forecast import search
+from ssdvae.inference.forecast import frequency_term, other_heads_first, search
 from ssdvae.inference.inputs import to_batch
 from ssdvae.inference.lookup import Substitutes, heads_known, unknown_words
 from ssdvae.inference.output import Ranked, Row, ranked, slot_columns
@@ -130,13 +130,14 @@ def fill_documents(
     top: int = 5,
     beam: int = 100,
     batch: int = 200,
+    specificity: float | None = None,
     open: bool = False,
 ) -> Iterator[FilledDocument]:
     """Yield documents with their holes filled from the left; cases that are not ``open`` end."""
     for document in documents:
         filled = unfilled(model, document)
         while filled.next_hole is not None:
-            filled = fill_next(model, filled, top, beam, batch, open)
+            filled = fill_next(model, filled, top, beam, batch, specificity, open)
         yield filled
 
 
@@ -153,6 +154,7 @@ def fill_next(
     top: int = 5,
     beam: int = 100,
     batch: int = 200,
+    specificity: float | None = None,
     open: bool = False,
 ) -> FilledDocument:
     """Return the document with its first hole filled.
@@ -165,7 +167,9 @@ def fill_next(
     missing = missing_slots(events[place], len(model.slots))
     # An end says nothing of this hole if another one comes after it.
     over = not open and not any(HOLE in event.words for event in events[place + 1 :])
-    hole, events[place] = _fill(model, events[:place], events[place], after, missing, top, beam, batch, over)
+    hole, events[place] = _fill(
+        model, events[:place], events[place], after, missing, top, beam, batch, specificity, over
+    )
     return replace(document, events=tuple(events), holes=(*document.holes, hole))
 
 
@@ -179,13 +183,14 @@ def _fill(
     top: int,
     beam: int,
     batch: int,
+    specificity: float | None,
     over: bool,
 ) -> tuple[Hole, Event]:
     start = to_batch(model, [Document("", tuple(before))])
     fixed = to_batch(model, [Document("", (event,))]).tokens[:, 0]
     for slot in missing:
         fixed[:, slot] = -1
-    found = search(model, Rollout.after(model, start), fixed, beam)
+    found = search(model, Rollout.after(model, start), fixed, beam, specificity)
     possible = torch.isfinite(found.log_p[0])
     candidates, log_p = found.tokens[0, possible], found.log_p[0, possible]
     log_before = log_p.log_softmax(0)
@@ -202,7 +207,12 @@ def _fill(
             by_frame.append(posterior.log_q[:, len(before)].double())
     log_p = log_p + torch.cat(later)
     log_share = log_p.log_softmax(0)
-    order = log_share.argsort(descending=True, stable=True)
+    frequency, ranking = frequency_term(model, specificity, candidates.device), log_share
+    if frequency is not None:
+        ranking = log_share - frequency.gather(1, candidates.T).sum(0)
+    order = ranking.argsort(descending=True, stable=True)
+    if frequency is not None and 0 in missing:
+        order = order[other_heads_first(model, candidates[order, 0].tolist())]
     given = event.padded(len(model.slots))  # including unknown words
     names = [
         [model.vocabulary.name(word) if slot in missing else given[slot] for slot, word in enumerate(words)]

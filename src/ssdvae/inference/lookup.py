@@ -177,6 +177,10 @@ class WordLookup:
     def _argument_stems(self) -> dict[str, str]:
         return _by_stem(self.arguments)
 
+    def stem(self, head: str) -> str:
+        """Return the known head that this one is a form of, or itself: rob for ``robbing``."""
+        return next((stem for stem in _stems(head) if stem in self.heads), head) if self.text else head
+
     def _nearest(self, word: str, head: bool) -> str | None:
         known = self.heads if head else self.arguments
         return None if self.vectors is None else self.vectors.nearest(word, known)

@@ -34,6 +34,14 @@ class ForecastOptions(AnswerOptions):
 
     top: int = Field(5, description="number of candidates to show, most likely first", ge=1)
     beam: int = Field(100, description="beam size of the search for whole events", ge=1, le=10_000)
+    specificity: float | None = Field(
+        None,
+        description="how much lower to rank events that are likely anywhere: s in "
+        "log p(event | context) - s log p(event); 0 ranks by probability, and a larger s suggests each head "
+        "once; by default 0.3 for text, 0 for logs",
+        ge=0,
+        le=1,
+    )
     batch: int = Field(100, description="batch size", ge=1)
 
 
