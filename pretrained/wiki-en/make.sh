@@ -6,11 +6,11 @@
 #
 # DATA      folder with articles, raw*.jsonl[.gz] (id, title, text); or, to begin there, with their events:
 #           train*.jsonl[.gz], valid.jsonl[.gz] and test.jsonl[.gz]. Stories in plots*.jsonl[.gz] (id, text) are
-#           trained on too, twice: articles say little of everyday events.
+#           trained on too, three times: articles say little of everyday events.
 # FRAMES    what annotates: FrameNet 1.7, a folder that `annotate --save` wrote, or a lexicon
 # FRAMENET  FrameNet 1.7, whose definitions the explorer shows; by default FRAMES, if that is FrameNet
-# STUDENT   names of training files that a small classifier annotates, which learns from the first training file
-#           as FRAMES annotated it: about eight times as fast, and 85 % of its frames are those of the encoder
+# MEND      set it if the events are of the version that wrote no complements: complete.py mends them, and
+#           keeps the first MEND events of each article
 # WORK      folder for everything that is made; RUN (WORK/run) and OUT (WORK/model) may be elsewhere
 # The options of each step are those of the model in the package; ANNOTATE, PREPARE, TRAIN and PACK replace them.
 set -eu
@@ -19,10 +19,9 @@ set -eu
 WORK=${WORK:-work} SSDVAE=${SSDVAE:-ssdvae}
 RUN=${RUN:-$WORK/run} OUT=${OUT:-$WORK/model}
 ANNOTATE=${ANNOTATE---encoder minilm}
-STUDENT=${STUDENT-train-02 train-03 train-04}
 PREPARE=${PREPARE---vocabulary 30000 --frames 800 --soft-labels}
 TRAIN=${TRAIN---hidden 256 --embedding 128 --layers 1 --context-vector 64 --candidates 6 --sampled-words 1000 \
-  --events 24 --window 12 --stride 12 --batch 40 --learning-rate 0.002 --observe 1 --epochs 1}
+  --window 12 --stride 12 --batch 40 --learning-rate 0.002 --observe 1 --epochs 2}
 FRAMENET=${FRAMENET-$([ ! -e "$FRAMES/frameIndex.xml" ] || echo "$FRAMES")}
 here=$(dirname "$0")
 PACK=${PACK---about $here/about.md --license $here/LICENSE --tasks perplexity,frames,cloze,next,order,masked --cloze-seeds 1}
@@ -37,6 +36,15 @@ if ! ls "$DATA"/train*.jsonl* >/dev/null 2>&1; then
   DATA=$WORK/events
 fi
 
+if [ -n "${MEND-}" ]; then
+  mkdir -p "$WORK/mended"
+  for file in "$DATA"/train*.jsonl* "$DATA"/valid.jsonl* "$DATA"/test.jsonl*; do
+    name=$(basename "$file"); name=$WORK/mended/${name%%.jsonl*}.jsonl
+    [ -e "$name" ] || ${PYTHON:-python3} "$here/complete.py" "$file" "$name" "$MEND"
+  done
+  DATA=$WORK/mended
+fi
+
 mkdir -p "$WORK/framed"
 label() { [ -e "$WORK/framed/$2.jsonl" ] || $SSDVAE annotate "$1" --soft --out "$WORK/framed/$2.jsonl" $3; }
 case $FRAMES in *.csv|*.json) ANNOTATE= ;; esac
@@ -45,21 +53,16 @@ for file in "$DATA"/*.jsonl* "$WORK"/plots.jsonl; do
   [ -e "$file" ] || continue
   name=$(basename "$file"); name=${name%%.jsonl*}
   case $name in train*|valid|test) ;; plots) [ "$file" = "$WORK/plots.jsonl" ] || continue ;; *) continue ;; esac
-  first=${first:-$(case $name in train*) echo "$name" ;; esac)}
   annotator="--frames $FRAMES $ANNOTATE"
   [ -z "$ANNOTATE" ] || annotator="$annotator --save $WORK/annotator"
   [ ! -e "$WORK/annotator/config.json" ] || annotator="--frames $WORK/annotator"
-  case " $STUDENT " in *" $name "*)
-    annotator="--frames $WORK/framed/$first.jsonl --save $WORK/student"
-    [ ! -e "$WORK/student/config.json" ] || annotator="--frames $WORK/student" ;;
-  esac
   label "$file" "$name" "$annotator"
 done
 
 if [ ! -e "$WORK/corpus" ]; then
   cat "$WORK"/framed/train*.jsonl > "$WORK/train.jsonl"
   if [ -e "$WORK/framed/plots.jsonl" ]; then
-    for copy in plot plot2; do sed "s/^{\"id\": \"/&$copy-/" "$WORK/framed/plots.jsonl" >> "$WORK/train.jsonl"; done
+    for copy in plot plot2 plot3; do sed "s/^{\"id\": \"/&$copy-/" "$WORK/framed/plots.jsonl" >> "$WORK/train.jsonl"; done
   fi
   if [ -e "$WORK/framed/valid.jsonl" ]; then
     $SSDVAE prepare --train "$WORK/train.jsonl" --valid "$WORK/framed/valid.jsonl" --test "$WORK/framed/test.jsonl" \

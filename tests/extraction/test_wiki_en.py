@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -62,3 +63,26 @@ def _make_model(data: Path, tmp_path: Path) -> None:
     assert "extract" not in made[1].stderr
     (inferred,) = ssdvae.infer(tmp_path / "work" / "model", [["played she guitar"]])
     assert inferred.events[0].frame in ("Being_born", "Competition", "Win_prize", "Becoming")
+
+
+def _mend(tmp_path: Path, events: list[dict[str, str]], *options: str) -> list[dict[str, str]]:
+    source, target = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    source.write_text(json.dumps({"id": "a", "events": events}) + "\n")
+    script = ROOT / "pretrained" / "wiki-en" / "complete.py"
+    subprocess.run([sys.executable, script, source, target, *options], check=True)
+    return [event for line in target.open() for event in json.loads(line)["events"]]
+
+
+def test_lost_complements_are_filled_from_the_next_event_or_the_event_is_left_out(tmp_path: Path) -> None:
+    tried = {"verb": "tried", "subj": "he", "lemma": "try"}
+    escape = {"verb": "escape", "subj": "he", "obj": "prison", "mod": "from", "lemma": "escape"}
+    died = {"verb": "died", "subj": "he", "lemma": "die"}
+    became = {"verb": "became", "subj": "he", "lemma": "become"}
+    hyphen = {"verb": "-", "subj": "he", "lemma": "-"}
+    assert _mend(tmp_path, [tried, escape]) == [{**tried, "obj": "escape"}, escape]
+    assert _mend(tmp_path, [tried, died]) == [died]
+    assert _mend(tmp_path, [tried, {**escape, "subj": "she"}]) == [{**escape, "subj": "she"}]
+    assert _mend(tmp_path, [became, hyphen, died]) == [died]
+    whole = [{**tried, "obj": "case"}, died, escape]
+    assert _mend(tmp_path, whole) == whole
+    assert _mend(tmp_path, whole, "2") == whole[:2]
