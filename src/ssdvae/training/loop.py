@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,10 +15,11 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from accelerate.tracking import get_available_trackers
 from accelerate.utils import LoggerType
+from jaxtyping import Bool
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
-from ssdvae.data.batches import Noise, collate, epoch_batches, generator, process_slice
+from ssdvae.data.batches import Batch, Noise, collate, epoch_batches, generator, process_slice
 from ssdvae.data.corpus import Documents
 from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.frame_counts import unnamed_classes
@@ -182,6 +183,7 @@ def train_steps(
         )
     model.train()
     inner: Model = accelerator.unwrap_model(model)
+    rare = rare_words(inner.vocabulary)
     groups, total = inner.clipping_groups(), options.epochs * per_epoch
     start_steps = 0.0 if first is None else options.values().get("unnamed_start", 0.0) * total
     for step in range(start, total):
@@ -191,6 +193,8 @@ def train_steps(
         rows = batches[index]
         part = process_slice(rows, process, processes)
         whole = collate(documents, rows, first if step < start_steps else observed)
+        if rare is not None:
+            whole = hide_words(whole, rare, inner.vocabulary.unknown, generator(options.seed, "hidden", step))
         batch = whole.part(part).to(accelerator.device)
         noise = Noise(generator(options.seed, "noise", step), len(rows), part)
         loss = model(batch, noise)
@@ -209,6 +213,30 @@ def train_steps(
         sums = torch.stack([term.detach().double().sum() for term in terms.values()])
         values = accelerator.reduce(sums, "sum").tolist()
         yield Step(step + 1, len(rows), dict(zip(terms, values, strict=True)))
+
+
+HIDDEN_SHARE = 0.5
+"""The share of rare words that are hidden in a step."""
+
+
+def rare_words(vocabulary: Vocabulary) -> Bool[Tensor, " V"] | None:
+    """Return the words that occur once in the training split; None if some of its words are unknown.
+
+    Where all training words are known, nothing teaches a model that a word may be unknown, and each unknown
+    word of new documents is all but impossible. Words that occur once stand in for them: by the estimate of
+    Good and Turing, they are as frequent as words that never occur.
+    """
+    counts = vocabulary.slot_counts
+    if counts is None or counts[:, vocabulary.unknown].any():
+        return None
+    rare = torch.from_numpy(counts.sum(0) == 1)
+    return rare if bool(rare.any()) else None
+
+
+def hide_words(batch: Batch, rare: Bool[Tensor, " V"], unknown: int, generator: torch.Generator) -> Batch:
+    """Return the batch with the unknown word in the place of some rare words."""
+    hidden = torch.rand(batch.tokens.shape, generator=generator) < HIDDEN_SHARE
+    return replace(batch, tokens=batch.tokens.masked_fill(rare[batch.tokens] & hidden, unknown))
 
 
 def parameters_at_least(options: TrainOptions, words: int, frames: int) -> int:
