@@ -212,7 +212,7 @@ def _fill(
         ranking = log_share - frequency.gather(1, candidates.T).sum(0)
     order = ranking.argsort(descending=True, stable=True)
     if frequency is not None and 0 in missing:
-        order = order[other_heads_first(model, candidates[order, 0].tolist())]
+        order = order[torch.tensor(other_heads_first(model, candidates[order, 0].tolist()))]
     given = event.padded(len(model.slots))  # including unknown words
     names = [
         [model.vocabulary.name(word) if slot in missing else given[slot] for slot, word in enumerate(words)]
