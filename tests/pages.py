@@ -25,7 +25,7 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def commands(page: str, title: str | None = None) -> list[list[str]]:
-    """Return the words after `ssdvae` in ``sh`` and ``console`` blocks, without pipes."""
+    """Return the words after `ssdvae` in ``sh`` and ``console`` blocks, without pipes and redirections."""
     lines = "".join(blocks(section(page, title), "sh|console")).replace("\\\n", " ").splitlines()
-    typed = [line.removeprefix("$ ").split(" 2>&1")[0].split(" | ")[0] for line in lines]
+    typed = [re.split(r" 2>| \| ", line.removeprefix("$ "))[0] for line in lines]
     return [shlex.split(line)[1:] for line in typed if line.startswith("ssdvae ")]

@@ -154,7 +154,7 @@ def test_a_column_that_is_not_there() -> None:
 
 @pytest.mark.parametrize(
     ("value", "word"),
-    [("a b", "a_b"), ("", None), (None, None), (3, "3"), (2.5, "2.5"), (True, "true"), (float("nan"), None)],
+    [("a b", "a b"), ("", None), (None, None), (3, "3"), (2.5, "2.5"), (True, "true"), (float("nan"), None)],
 )
 def test_cells_become_words(value: Any, word: str | None) -> None:
     assert word_of(value, "x") == word

@@ -17,12 +17,21 @@ from ssdvae.storyworld.tickets import ticket_documents
 from tests.data.test_columns import quantile_edges
 from tests.pages import commands
 
-SMALL = {"tickets": "--documents 400", "train": "--epochs 1 --preset tiny"}
+SMALL = {"tickets": {"--documents": "400"}, "train": {"--epochs": "1", "--preset": "tiny"}}
 
 
-def run(section: str | None, more: dict[str, str]) -> None:
-    for words in commands("logs", section):
-        assert main([*words, *more.get(words[0], "").split()]) == 0, words
+def run(page: list[list[str]], changes: dict[str, dict[str, str]]) -> None:
+    """Run commands with other values of some flags."""
+    for words in page:
+        for flag, value in changes.get(words[0], {}).items():
+            place = words.index(flag) if flag in words else len(words)
+            words = [*words[:place], flag, value, *words[place + 2 :]]
+        assert main(words) == 0, words
+
+
+def main_part() -> list[list[str]]:
+    """Return the commands of the page about the log with labels; no file is there for that of a table."""
+    return [words for words in commands("logs") if "bare" not in str(words) and "tickets.csv" not in words]
 
 
 def inferred(file: Path, count: int) -> list[tuple[str, str | None, str | None]]:
@@ -50,15 +59,20 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_page_as_it_is(place: Path) -> None:
-    words = [words for words in commands("logs") if "bare" not in str(words) and "tickets.xes" not in words]
-    for command in words:
-        assert main(command) == 0, command
+    run(main_part(), {})
     assert (place / "report.html").stat().st_size > 10_000
     corpus, model = Corpus("corpus"), Model.read(Path("run"))
-    assert corpus.slots == model.slots == ("action", "agent", "product", "channel")
+    assert corpus.slots == model.slots == ("concept:name", "org:resource", "product", "channel")
     assert corpus.columns == model.columns is not None
     assert latent_right(place, 500) >= 0.95
+
+
+def test_the_page_in_small(place: Path) -> None:
+    run(main_part(), SMALL)
+    assert (place / "report.html").stat().st_size > 10_000
+    assert len((place / "stages.csv").read_text().splitlines()) > 400
 
 
 def agreement(folder: Path, count: int) -> float:
@@ -68,13 +82,13 @@ def agreement(folder: Path, count: int) -> float:
 
 
 def test_a_log_without_labels_in_small(place: Path) -> None:
-    run("Without any label", SMALL)
+    run(commands("logs", "Without any label"), SMALL)
     assert agreement(place, 400) > 0.2  # by chance: 0
 
 
 @pytest.mark.journey
 def test_a_log_without_labels(place: Path) -> None:
-    run("Without any label", {})
+    run(commands("logs", "Without any label"), {})
     assert agreement(place, 3_000) >= 0.9
 
 
@@ -91,9 +105,11 @@ def events_of(corpus: Corpus) -> dict[str, Any]:
 
 
 def test_a_log_in_xes_is_the_table_again(place: Path) -> None:
-    run("A log in XES", SMALL)
-    assert main(["tickets", "tickets.csv.gz", "--documents", "400"]) == 0
-    table = "--case ticket --time when --head action --arguments agent,product,channel --label stage --gaps"
+    for file in ("tickets.xes", "tickets.csv.gz"):
+        assert main(["tickets", file, "--documents", "400"]) == 0
+    xes = "--arguments org:resource,product,channel --label stage"
+    assert main(["prepare", "tickets.xes", "--out", "corpus-xes", *xes.split()]) == 0
+    table = "--case ticket --time when --head action --arguments agent,product,channel --label stage"
     assert main(["prepare", "tickets.csv.gz", "--out", "table", *table.split()]) == 0
     assert events_of(Corpus("corpus-xes")) == events_of(Corpus("table"))
 
