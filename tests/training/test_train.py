@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from accelerate import Accelerator
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -102,6 +103,17 @@ def test_the_exact_model_learns_words_and_frames_and_both_readers(corpus: Corpus
         assert record["loss"] == pytest.approx(generative + readers, rel=1e-5)
     for term in ("loss", "frame_nll", "reader_0", "reader_1"):
         assert training[-1][term] < training[0][term]
+
+
+def test_gradients_are_unscaled_once_a_step(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In fp16 a second time is an error, and the exact model clips several groups of gradients."""
+    calls = []
+    unscale = Accelerator.unscale_gradients
+    monkeypatch.setattr(Accelerator, "unscale_gradients", lambda self: (calls.append(1), unscale(self)))
+    train(corpus, tmp_path / "run", SETTINGS.changed(epochs=1))
+    assert len(calls) == PER_EPOCH
 
 
 READERS = ("frame_reader.", "rival.", "power", "sharpness")

@@ -60,7 +60,9 @@ def anomalies(
 
     read, own = split_options(options, ReadOptions)
     chosen = AnomalyOptions(**own)
-    how = {name: getattr(chosen, name) for name in SurprisalOptions.fields()}
+    how = {
+        name: getattr(chosen, name) for name in SurprisalOptions.fields() if name in AnomalyOptions.fields()
+    }
     scored = score(run, documents, progress=progress, **how, **read)
     return find_anomalies(scored.model, scored, chosen)
 

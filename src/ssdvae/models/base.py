@@ -38,8 +38,9 @@ from ssdvae.models.options import ModelOptions
 
 @dataclass(frozen=True)
 class Loss:
-    """The loss of each document and its terms.
+    """The loss of each document, and its terms without their weights.
 
+    ``reconstruction``, ``entropy``, ``end`` and ``time`` are subtracted in the loss, the others added.
     ``codes`` are the chosen codes, in a model that keeps count of them.
     """
 

@@ -23,7 +23,7 @@ from ssdvae.models.mixture import EventScores, Support, candidates
 from ssdvae.models.options import ExactOptions
 
 PENALTY = 3.0
-"""The initial −log κ_f: a frame begins by giving 5 % to heads that it was never seen with."""
+"""The initial −log λ_f: a frame begins by giving 5 % to heads that it was never seen with."""
 
 
 class GRUDecoder(Decoder):

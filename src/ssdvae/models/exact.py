@@ -131,11 +131,11 @@ class ExactModel(CaseModel, FrameModel):
         self.counts.initialize_from_data(heads, observed, self.vocabulary.unknown, lexicon, lemmas)
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
-        """Return −log p(words, observed frames), plus the losses of the readers, which train only readers.
+        """Return G + R_0 + R_1, and the terms of cases; the losses R of the readers train only readers.
 
-        Of a soft label s it is the expectation, −Σ_f s_f log p(f, event | h). The first is ``frame_nll`` −
-        ``reconstruction``. It is computed as one term, so that the arguments of an observed event are scored
-        by its own frame alone.
+        G = −log p(words, observed frames) = ``frame_nll`` − ``reconstruction``; of a soft label s it is the
+        expectation, −Σ_f s_f log p(f, event | h). It is computed as one term, so that the arguments of an
+        observed event are scored by its own frame alone.
         """
         decoded = self._decode(batch, self._no_frames(batch))
         scored = self._score_decoded(batch, decoded, self.draw_words(noise))

@@ -1,4 +1,4 @@
-"""Cross-entropy of words, fused with the output layer, over all words or a sample of them.
+"""Cross-entropy of words, fused with the output layer; what a model minimises is told by its ``forward``.
 
 **All words** (``linear_cross_entropy``). The logits of all words are never held at once:
 

@@ -4,14 +4,14 @@ Before an event there is a state h, and from it p(f | h) and a language model's 
 the heads v:
 
     p(v | f, h) = p_0(v | h) a_fv / ρ_f(h)        ρ_f(h) = Σ_v p_0(v | h) a_fv
-    a_fv = exp(b_fv) if f is a candidate of v, else κ_f = exp(−c_f)
+    a_fv = exp(b_fv) if f is a candidate of v, else λ_f = exp(−c_f)
 
 which is softmax(s_v(h) + log a_fv) for p_0 = softmax(s). The penalty c_f is finite: nothing has probability
 zero. Pairs of a head and a candidate are few, so the sums over all words are sparse:
 
-    ρ_f = κ_f + Σ_{v: f is a candidate of v} p_0(v | h) (exp(b_fv) − κ_f)
+    ρ_f = λ_f + Σ_{v: f is a candidate of v} p_0(v | h) (exp(b_fv) − λ_f)
 
-p_0 is normalised before it is summed and κ_f stands beside the sum, so that no ρ_f underflows, however
+p_0 is normalised before it is summed and λ_f stands beside the sum, so that no ρ_f underflows, however
 improbable all heads of the frame are beside the likeliest word.
 """
 
@@ -35,13 +35,13 @@ class Support:
 
     table: Int[Tensor, "V D"]  # candidate frames of each word, from the left; −1 where there are no more
     weights: Float[Tensor, "V D"]  # exp(b)
-    others: Float[Tensor, " F"]  # κ
+    others: Float[Tensor, " F"]  # λ
     unknown: int  # the word
     unknown_weights: Float[Tensor, " F"]  # its exp(b)
 
     @cached_property
     def pairs(self) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"], Float[Tensor, " P"]]:
-        """All pairs of a word and a candidate, ordered by frame, and exp(b) − κ of each."""
+        """All pairs of a word and a candidate, ordered by frame, and exp(b) − λ of each."""
         words, places = (self.table >= 0).nonzero(as_tuple=True)
         every = torch.arange(len(self.others), device=self.table.device)
         frames = torch.cat([self.table[words, places], every])

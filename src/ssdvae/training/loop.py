@@ -173,7 +173,7 @@ def train_steps(
 
     ``model`` and ``optimizer`` are prepared by the accelerator. A step depends on the weights, the optimizer
     and its number alone, so that a resumed run is the same run. ``observed`` has the observed frames of all
-    events; ``first`` those while unnamed frames start.
+    events; ``first`` those while unnamed frames start, equal to ``observed`` where there are none.
     """
     process, processes = accelerator.process_index, accelerator.num_processes
     per_epoch = steps_per_epoch(documents, options)
@@ -200,8 +200,10 @@ def train_steps(
         loss = model(batch, noise)
         # Processes average their gradients, so scale to the mean over the whole batch.
         accelerator.backward(loss.per_document.sum() * (processes / len(rows)))
+        # Not `accelerator.clip_grad_norm_`: in fp16 it can be called once in a step only.
+        accelerator.unscale_gradients()
         for parameters in groups:
-            accelerator.clip_grad_norm_(parameters, options.clip)
+            nn.utils.clip_grad_norm_(parameters, options.clip)
         if options.decay:
             for group in optimizer.param_groups:
                 group["lr"] = options.learning_rate * (1 - step / total)
