@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar, Self
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -17,8 +18,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ssdvae.io.errors import DataError, UserError, shorten_text
-from ssdvae.io.files import atomic_write
+from ssdvae.io.files import atomic_write, sha256, write_text
 from ssdvae.io.limits import format_bytes, memory_limit
+from ssdvae.io.records import Record, read_json, to_json
 
 SEAL = "sha256"
 """The key of the SHA-256 in the metadata. A file from another program may have none."""
@@ -62,6 +64,28 @@ def _sort_metadata(path: Path) -> None:
         assert len(text) <= size
         file.seek(8)
         file.write(text.ljust(size))
+
+
+class WeightsRecord(Record):
+    """A file beside weights, which holds for no others."""
+
+    file: ClassVar[str]
+    about: ClassVar[str]  # what it holds, for messages
+    weights: str = ""  # SHA-256 of the weights
+
+    @classmethod
+    def read(cls, folder: Path) -> Self | None:
+        """Return the record in the folder of a model; None if there is none for its weights."""
+        path = folder / cls.file
+        if not path.is_file():
+            return None
+        found = read_json(path, cls, cls.about, "remove the file")
+        return found if found.weights == sha256(folder / "model.safetensors") else None
+
+    def write(self, folder: Path) -> None:
+        """Write the record beside the weights that gave it."""
+        values = {**self.model_dump(), "weights": sha256(folder / "model.safetensors")}
+        write_text(folder / self.file, to_json(values, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
 def check_shapes(path: Path, model: nn.Module, expected: str) -> None:
