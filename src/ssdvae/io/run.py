@@ -26,7 +26,14 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 from torch import Tensor, nn
 
 from ssdvae.io.errors import DataError, Malformed, UserError
-from ssdvae.io.files import atomic_write, check_exists, is_left_over, real_path, translate_os_errors
+from ssdvae.io.files import (
+    atomic_write,
+    check_exists,
+    is_left_over,
+    real_path,
+    translate_os_errors,
+    write_text,
+)
 from ssdvae.io.limits import read_whole
 from ssdvae.io.locks import lock_path
 from ssdvae.io.records import Count, Record, from_json, parse, read_yaml, to_json
@@ -143,9 +150,8 @@ class Run:
         """Write the first files of a new run."""
         with translate_os_errors(self.folder, "write"):
             self.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(self.config_path) as path:
-            values = versioned({"corpus": str(real_path(corpus)), **options.to_dict()})
-            path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+        values = versioned({"corpus": str(real_path(corpus)), **options.to_dict()})
+        write_text(self.config_path, yaml.safe_dump(values, sort_keys=False))
         self.metrics_path.touch()
 
     def config(self) -> tuple[Path, TrainOptions]:
