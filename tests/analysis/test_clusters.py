@@ -10,10 +10,9 @@ import pytest
 import torch
 from sklearn.metrics import normalized_mutual_info_score
 
-from ssdvae.analysis.words import Clusters, ClusterSums
+from ssdvae.analysis.words import Clusters
 from ssdvae.data.batches import collate
 from ssdvae.data.corpus import Documents
-from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.io.errors import UserError
 from ssdvae.models.ssdvae import SSDVAE
 from tests.toys import FRAMES, WORDS, accumulate, toy_documents, toy_model, toy_ssdvae
@@ -44,7 +43,7 @@ def by_hand(model: SSDVAE, documents: Documents) -> tuple[dict[int, list[list[fl
 @pytest.mark.parametrize("batch", [1, 2, 100])
 def test_clusters_are_the_means_of_beta(batch: int) -> None:
     model, documents = toy_ssdvae(), toy_documents(LENGTHS)
-    found = accumulate(ClusterSums(model), model, documents, batch).result()
+    found = accumulate(Clusters(model), model, documents, batch)
     for table, counts, expected in zip(
         (found.frames_given_tokens, found.tokens_given_frames),
         (found.word_counts, found.frame_counts),
@@ -61,18 +60,18 @@ def test_clusters_are_the_means_of_beta(batch: int) -> None:
 
 def test_the_bias_of_the_output_layers_is_not_in_the_clusters() -> None:
     model, documents = toy_ssdvae(), toy_documents(LENGTHS)
-    before = accumulate(ClusterSums(model), model, documents).result()
+    before = accumulate(Clusters(model), model, documents)
     with torch.no_grad():
         model.decoder.output.linear.bias.add_(torch.randn(WORDS))
         model.encoder.w_out.bias.add_(1)  # the same for all frames: which one is inferred does not change
-    after = accumulate(ClusterSums(model), model, documents).result()
+    after = accumulate(Clusters(model), model, documents)
     np.testing.assert_allclose(after.frames_given_tokens, before.frames_given_tokens, rtol=1e-6)
     np.testing.assert_allclose(after.tokens_given_frames, before.tokens_given_frames, rtol=1e-6)
 
 
 def test_top_frames_and_words_are_the_highest_means() -> None:
     model = toy_ssdvae()
-    found = accumulate(ClusterSums(model), model, toy_documents(LENGTHS)).result()
+    found = accumulate(Clusters(model), model, toy_documents(LENGTHS))
     word = int(found.word_counts.argmax())
     names = [name for name, _ in found.top_frames(model.vocabulary.name(word), FRAMES)]
     order = np.argsort(-found.frames_given_tokens[word])
@@ -87,7 +86,7 @@ def test_top_frames_and_words_are_the_highest_means() -> None:
 def test_what_does_not_occur_or_is_not_known_is_refused() -> None:
     model = toy_ssdvae()
     documents = toy_documents([1])
-    found = accumulate(ClusterSums(model), model, documents).result()
+    found = accumulate(Clusters(model), model, documents)
     absent = next(n for n in model.vocabulary.names if not found.word_counts[model.vocabulary.id(n)])
     with pytest.raises(UserError, match="does not occur"):
         found.top_frames(absent)
@@ -101,12 +100,9 @@ def test_what_does_not_occur_or_is_not_known_is_refused() -> None:
 
 
 def with_confusion(confusion: list[list[int]]) -> Clusters:
-    size, nothing = len(confusion), np.zeros((0, 0), dtype=np.float32)
-    counts = np.zeros(0, dtype=np.int64)
-    frames = Inventory([f"F{i}" for i in range(size)], [1] * size)
-    return Clusters(
-        Vocabulary([], []), frames, nothing, nothing, counts[:, None], counts, np.array(confusion)
-    )
+    found = Clusters(toy_ssdvae())
+    found.confusion = np.array(confusion)
+    return found
 
 
 def test_purity_and_nmi() -> None:
@@ -127,7 +123,7 @@ def test_purity_and_nmi() -> None:
 
 def test_purity_counts_events_with_a_known_frame_and_looks_at_no_other() -> None:
     model, documents = toy_ssdvae(), toy_documents(LENGTHS)
-    found = accumulate(ClusterSums(model), model, documents).result()
+    found = accumulate(Clusters(model), model, documents)
     expected = np.zeros((FRAMES, FRAMES))
     for row, part in enumerate(documents.parts()):
         inferred = model.posterior(collate(documents, np.array([row]))).value[0].tolist()
@@ -136,7 +132,7 @@ def test_purity_counts_events_with_a_known_frame_and_looks_at_no_other() -> None
                 expected[known, guess] += 1
     np.testing.assert_array_equal(found.confusion, expected)
     blind = dataclasses.replace(documents, frames=np.full_like(documents.frames, -1))
-    assert accumulate(ClusterSums(model), model, blind).result().purity() is None
+    assert accumulate(Clusters(model), model, blind).purity() is None
 
 
 @pytest.mark.parametrize(
@@ -152,4 +148,4 @@ def test_purity_counts_events_with_a_known_frame_and_looks_at_no_other() -> None
 def test_models_without_clusters_say_so(name: str, settings: dict[str, Any], message: str) -> None:
     model = toy_model(name, **settings)
     with pytest.raises(UserError, match=message):
-        accumulate(ClusterSums(model), model, toy_documents(LENGTHS)).result()
+        accumulate(Clusters(model), model, toy_documents(LENGTHS))

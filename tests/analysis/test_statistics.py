@@ -76,7 +76,7 @@ def test_written_beside_the_weights_that_gave_them(
     shutil.copytree(runs[0], folder)
     assert Statistics.read(folder, model) is None
     found = Statistics.measure(model, corpus.split("valid"), "valid")
-    found.write(folder)
+    found.counts.write(folder)
     again = Statistics.read(folder, model)
     assert again is not None
     assert again.packed

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.data.benchmarks import HardPairs, NarrativeItem, Rated, read_mcnc, read_similarity
+from ssdvae.data.benchmarks import NarrativeItem, SimilarityItem, read_mcnc, read_similarity
 from ssdvae.data.events import MISSING, Words
 from ssdvae.io.errors import DataError
 
@@ -26,16 +26,17 @@ def text(event: Words) -> str:
     return f"{subj} | {verb} {mod} | {obj}"
 
 
-HARD = st.builds(HardPairs, st.tuples(EVENT, EVENT), st.tuples(EVENT, EVENT))
-RATED = st.builds(Rated, st.tuples(EVENT, EVENT), st.floats(-1e6, 1e6))
+PAIR = st.tuples(EVENT, EVENT)
+HARD = st.builds(SimilarityItem, st.tuples(PAIR, PAIR))
+RATED = st.builds(SimilarityItem, st.tuples(PAIR), st.floats(-1e6, 1e6))
 
 
 @given(st.lists(HARD, min_size=1, max_size=3) | st.lists(RATED, min_size=1, max_size=3))
-def test_pairs_are_read_as_they_were_written(items: list[HardPairs] | list[Rated]) -> None:
+def test_pairs_are_read_as_they_were_written(items: list[SimilarityItem]) -> None:
     lines = []
     for item in items:
-        events = item.pair if isinstance(item, Rated) else (*item.similar, *item.other)
-        rating = [repr(item.rating)] if isinstance(item, Rated) else []
+        events = [event for pair in item.pairs for event in pair]
+        rating = [] if item.rating is None else [repr(item.rating)]
         lines.append(" | ".join([*map(text, events), *rating]))
     with TemporaryDirectory() as folder:
         path = Path(folder, "a.txt")
@@ -73,8 +74,8 @@ def test_the_public_formats_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("army | starts | war | it | set up as | base | he | ran | home | he | ran | shop\r\n")
     (item,) = read_similarity(path)
-    assert isinstance(item, HardPairs)
-    assert item.similar == (("starts", "army", "war", MISSING), ("set", "it", "base", "up_as"))
+    assert (len(item.pairs), item.rating) == (2, None)
+    assert item.pairs[0] == (("starts", "army", "war", MISSING), ("set", "it", "base", "up_as"))
     path.write_text(
         "rocket|hurled on|journey\nHOLDOUT_SEP\n\nit|pass|moon\nNEG_SEP\n\nwe|in|voyage\nDOC_SEP\n"
     )

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import spearmanr, special_ortho_group
 
 import ssdvae
-from ssdvae.data.benchmarks import HardPairs, Rated
+from ssdvae.data.benchmarks import SimilarityItem
 from ssdvae.data.corpus import Corpus
 from ssdvae.data.events import Words
 from ssdvae.evaluation.choices import Array
@@ -28,10 +28,11 @@ def event(n: int) -> Words:
     return (f"v{n}", "s", "o", "None")
 
 
-def numbered(vectors: Array) -> Sequence[HardPairs]:
+def numbered(vectors: Array) -> Sequence[SimilarityItem]:
     """Items of which event n has row n."""
     return [
-        HardPairs((event(n), event(n + 1)), (event(n + 2), event(n + 3))) for n in range(0, len(vectors), 4)
+        SimilarityItem(((event(n), event(n + 1)), (event(n + 2), event(n + 3))))
+        for n in range(0, len(vectors), 4)
     ]
 
 
@@ -75,7 +76,7 @@ def test_ratings_are_ranked() -> None:
     vectors = np.stack(
         [np.stack([np.ones(20), np.zeros(20)], 1), np.stack([np.cos(angles), np.sin(angles)], 1)], 1
     )
-    items = [Rated((event(n), event(n)), float(-(n**3))) for n in range(20)]
+    items = [SimilarityItem(((event(n), event(n)),), float(-(n**3))) for n in range(20)]
     figures = similarities(items, lambda _: vectors.reshape(40, 2)).figures("x", 1)
     assert figures["x_rho"] == pytest.approx(1)
     assert figures["x_rho_low"] == pytest.approx(1)

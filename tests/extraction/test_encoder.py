@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -195,17 +196,17 @@ def test_a_killed_training_resumes_exactly(
     texts = [Document(str(number), tuple(examples()[:8])) for number in range(8)]
     whole = train_encoder(examples(), texts, None, str(folder))
     monkeypatch.setattr(module, "SAVE_SECONDS", 0.0)
-    save = module._save_state
+    save = module.save_training
 
-    def save_and_die(path: Path, about: str, step: int, *others: object) -> None:
-        save(path, about, step, *others)  # type: ignore[arg-type]
-        if step == 3:
+    def save_and_die(path: Path, network: Any, optimizer: Any, metadata: dict[str, str]) -> None:
+        save(path, network, optimizer, metadata)
+        if json.loads(metadata["state"])["step"] == 3:
             raise Killed
 
-    monkeypatch.setattr(module, "_save_state", save_and_die)
+    monkeypatch.setattr(module, "save_training", save_and_die)
     with pytest.raises(Killed):
         train_encoder(examples(), texts, None, str(folder), tmp_path / "out")
-    monkeypatch.setattr(module, "_save_state", save)
+    monkeypatch.setattr(module, "save_training", save)
     resumed = train_encoder(examples(), texts, None, str(folder), tmp_path / "out")
     assert resumed.fingerprint() == whole.fingerprint()
     assert not list((tmp_path / "out").iterdir())

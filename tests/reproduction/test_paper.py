@@ -28,7 +28,7 @@ from ssdvae.reproduction.paper import (
     targets,
 )
 from ssdvae.reproduction.results import CORPUS
-from ssdvae.reproduction.tables import paper_table, published_figure, table_columns
+from ssdvae.reproduction.tables import paper_table, table_columns
 from ssdvae.training.options import TrainOptions
 from tests.toys import toy_model
 
@@ -54,13 +54,8 @@ def test_a_table_has_the_rows_of_the_paper_and_no_other(table: str) -> None:
 def test_every_figure_of_the_paper_stands_in_one_place(table: str, split: str) -> None:
     """The cloze of the New York Times is one more file here."""
     settings = ReproduceOptions(split=split, cloze="nyt=some.txt")  # type: ignore[arg-type]
-    columns = [column for column in table_columns(table, settings.split, [CORPUS, "nyt"]) if column.is_papers]
-    shown = [
-        p
-        for row in table_rows(table, settings)
-        for c in columns
-        if (p := published_figure(table, row, c, settings.split))
-    ]
+    columns = [column for column in table_columns(table, settings.split, [CORPUS, "nyt"]) if column.published]
+    shown = [p for row in table_rows(table, settings) for c in columns if (p := c.printed(row))]
     theirs = [p for p in published_figures().figures if (p.table, p.split) == (paper_table(table), split)]
     assert len(shown) == len(theirs)
     assert set(shown) == set(theirs)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ssdvae.analysis.compare import Comparison, FeatureCounts, compare
 from ssdvae.analysis.options import ExplainOptions
 from ssdvae.analysis.transitions import Order, Preceding, Transitions
-from ssdvae.analysis.words import Clusters, ClusterSums, WordPosteriors
+from ssdvae.analysis.words import Clusters, WordPosteriors
 from ssdvae.data.corpus import Documents
 from ssdvae.data.vocabulary import Inventory
 from ssdvae.evaluation.attention import AttentionSummary
@@ -135,7 +135,7 @@ def explain(
     options = options or ExplainOptions()
     words = WordPosteriors(model, slot_number(model, options.slot))
     transitions = Transitions.of(model, options.min_count)
-    clusters, attention = ClusterSums(model), AttentionSummary(model)
+    clusters, attention = Clusters(model), AttentionSummary(model)
     before = None if options.before is None else Preceding(model, options.before)
     features = None if groups is None else FeatureCounts(model, options.min_count)
     for posterior, batch in frame_posteriors(model, documents, options.batch, advance):
@@ -151,7 +151,7 @@ def explain(
         comparison = compare(features.result(), groups, options.permutations, options.seed)
     return Explanation(
         words,
-        None if posterior.clusters is None else clusters.result(),
+        None if posterior.clusters is None else clusters,
         None if posterior.attention is None else attention,
         transitions,
         before,

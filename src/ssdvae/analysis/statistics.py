@@ -7,6 +7,7 @@ before another event. What occurs fewer than ``least`` times is left out.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,9 +23,9 @@ from ssdvae.data.events import Slots
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.inference.posterior import frame_posteriors
 from ssdvae.io.errors import DataError
-from ssdvae.io.files import atomic_write, sha256
 from ssdvae.io.progress import Advance, no_advance
-from ssdvae.io.records import Count, Record, read_json, to_json
+from ssdvae.io.records import Count
+from ssdvae.io.weights import WeightsRecord
 from ssdvae.models.base import Model
 from ssdvae.models.hub import STATISTICS
 
@@ -42,9 +43,14 @@ Shares = Sequence[tuple[str, float]]
 Sparse = list[list[Count]]
 """For each frame the numbers of words or frames, each followed by its count, the largest first."""
 
+Places = dict[int, list[tuple[int, int]]]
+"""For each number its counts and the rows that have it, the largest count first."""
 
-class Counts(Record):
+
+class Counts(WeightsRecord):
     """The contents of the file."""
+
+    file, about = STATISTICS, "counts of frames and words"
 
     split: str
     documents: Count
@@ -56,7 +62,6 @@ class Counts(Record):
     slots: list[Sparse]  # words of each slot; all heads, and the most frequent arguments
     heads: dict[str, Count]  # events with each head
     lemmas: dict[str, str]  # of heads that differ from them
-    weights: str = ""  # SHA-256 of the weights that gave them
 
 
 @dataclass(frozen=True)
@@ -112,14 +117,10 @@ class Statistics:
     @classmethod
     def read(cls, folder: Path, model: Model) -> Statistics | None:
         """Return the statistics in the folder of a model; None if there are none for its weights."""
-        path = folder / STATISTICS
-        if not path.is_file():
-            return None
-        counts = read_json(path, Counts, "counts of frames and words", "remove the file")
-        if counts.weights != sha256(folder / "model.safetensors"):
+        if (counts := Counts.read(folder)) is None:
             return None
         found = cls(model.vocabulary, model.frames, model.slots, counts)
-        found._check(path)
+        found._check(folder / STATISTICS)
         return found
 
     def _check(self, path: Path) -> None:
@@ -139,13 +140,6 @@ class Statistics:
         if wrong:
             raise DataError(path, None, "counts of other words or frames", "those of the model beside it")
 
-    def write(self, folder: Path) -> None:
-        """Write the counts beside the weights that gave them."""
-        record = {**self.counts.model_dump(), "weights": sha256(folder / "model.safetensors")}
-        with atomic_write(folder / STATISTICS) as path:
-            text = to_json(record, ensure_ascii=False, separators=(",", ":"))
-            path.write_text(text + "\n", encoding="utf-8")
-
     @property
     def packed(self) -> bool:
         """True if the counts came with the model."""
@@ -163,7 +157,7 @@ class Statistics:
 
     def frames_of(self, word: str, k: int) -> Shares:
         """Return the frames of the events with a head, by their shares."""
-        found = self._frames_of_heads.get(word, [])
+        found = self._by_word[0].get(self.vocabulary.id(word), [])
         return [(self.frames.name(f), count / self.counts.heads[word]) for count, f in found[:k]]
 
     def after(self, frame: str, k: int) -> Shares:
@@ -175,7 +169,7 @@ class Statistics:
         """Return the frames of the event before one of this frame, by their shares."""
         number = self.frames.find(frame, "frame")
         total = self.counts.preceded[number]
-        return [(self.frames.name(f), count / total) for count, f in self._before[number][:k]]
+        return [(self.frames.name(f), count / total) for count, f in self._before.get(number, [])[:k]]
 
     def forms(self, text: str) -> list[str]:
         """Return the heads that are a word, or forms of the same lemma, the most frequent first."""
@@ -186,29 +180,28 @@ class Statistics:
 
     def places(self, word: str) -> Iterator[tuple[str, list[str]]]:
         """Yield the slots after the head in which a word is frequent, with the frames of these events."""
-        number = self.vocabulary.id(word)
-        for slot, rows in list(zip(self.slots, self.counts.slots, strict=True))[1:]:
-            found = [
-                (row[row[::2].index(number) * 2 + 1], f) for f, row in enumerate(rows) if number in row[::2]
-            ]
-            if found:
-                yield slot, [self.frames.name(f) for _, f in sorted(found, reverse=True)]
+        for slot, by_word in list(zip(self.slots, self._by_word, strict=True))[1:]:
+            if found := by_word.get(self.vocabulary.id(word)):
+                yield slot, [self.frames.name(f) for _, f in found]
 
     @cached_property
-    def _frames_of_heads(self) -> dict[str, list[tuple[int, int]]]:
-        found: dict[str, list[tuple[int, int]]] = {}
-        for f, row in enumerate(self.counts.slots[0]):
-            for word, count in _pairs(row):
-                found.setdefault(self.vocabulary.name(word), []).append((count, f))
-        return {word: sorted(frames, reverse=True) for word, frames in found.items()}
+    def _by_word(self) -> list[Places]:
+        """The frames of each word, by slot."""
+        return [_inverse(rows) for rows in self.counts.slots]
 
     @cached_property
-    def _before(self) -> list[list[tuple[int, int]]]:
-        found: list[list[tuple[int, int]]] = [[] for _ in self.frames.names]
-        for f, row in enumerate(self.counts.after):
-            for g, count in _pairs(row):
-                found[g].append((count, f))
-        return [sorted(some, reverse=True) for some in found]
+    def _before(self) -> Places:
+        """The frames before each frame."""
+        return _inverse(self.counts.after)
+
+
+def _inverse(rows: Sparse) -> Places:
+    """Return the rows in which each number stands."""
+    found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        for number, count in _pairs(row):
+            found[number].append((count, place))
+    return {number: sorted(places, reverse=True) for number, places in found.items()}
 
 
 def _whole(values: NDArray[np.float64], least: int) -> list[int]:

@@ -11,7 +11,6 @@ default as their head):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ssdvae.data.batches import Batch
-from ssdvae.data.vocabulary import Inventory, Vocabulary
+from ssdvae.data.vocabulary import Inventory
 from ssdvae.io.errors import UserError
 from ssdvae.models.base import Model
 from ssdvae.models.latents import FramePosterior
@@ -85,22 +84,46 @@ def _top(shares: NDArray[Any], names: Inventory, k: int) -> Shares:
 Counts = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
 class Clusters:
-    """The means of β_enc and β_dec over a split.
+    """The means of β_enc and β_dec over a split; their size does not depend on the number of documents.
 
-    ``frames_given_tokens[w]`` is the mean of β_enc over the occurrences of the word w, in whatever slot;
-    ``tokens_given_frames[f]`` that of β_dec over the events whose inferred frame is f. What never occurs has
-    no mean: NaN, and the count 0.
+    ``slot_counts`` (V S) tell how often a word is the head, the first argument, …; ``frame_counts`` (F) how
+    many events are inferred as each frame; ``confusion`` (F F) has the events by known frame (row) and
+    inferred frame (column). What never occurs has no mean: NaN, and the count 0.
     """
 
-    vocabulary: Vocabulary
-    frames: Inventory
-    frames_given_tokens: NDArray[np.float32]  # V F
-    tokens_given_frames: NDArray[np.float32]  # F V
-    slot_counts: Counts  # V S: how often a word is the head, the first argument, …
-    frame_counts: Counts  # F: events inferred as each frame
-    confusion: Counts  # F F: events by known frame (row) and inferred frame (column)
+    def __init__(self, model: Model) -> None:
+        self.model, self.vocabulary, self.frames = model, model.vocabulary, model.frames
+        V, F = len(model.vocabulary), len(model.frames)
+        self.slot_counts: Counts = np.zeros((V, len(model.slots)), np.int64)
+        self.frame_counts: Counts = np.zeros(F, np.int64)
+        self.confusion: Counts = np.zeros((F, F), np.int64)
+        self._states = torch.zeros(V, 0, dtype=torch.float64)  # V h
+        self._memory = torch.zeros(F, 0, dtype=torch.float64)  # F e
+
+    @torch.no_grad()
+    def add(self, posterior: FramePosterior, batch: Batch) -> None:
+        clusters, mask = posterior.clusters, batch.mask
+        if clusters is None:
+            raise UserError(f"{self.model.config.model} has no clusters: its words and frames are not added")
+        words, known, inferred = (x[mask].cpu() for x in (batch.tokens, batch.frames, posterior.value))
+        states = clusters.states.view(*batch.tokens.shape, -1)[mask]
+        self._states = _added(self._states, words.flatten(), states.flatten(0, 1))
+        self._memory = _added(self._memory, inferred, clusters.memory[mask])
+        np.add.at(self.slot_counts, (words.numpy(), np.arange(words.shape[-1])), 1)
+        np.add.at(self.frame_counts, inferred.numpy(), 1)
+        np.add.at(self.confusion, (known[known >= 0].numpy(), inferred[known >= 0].numpy()), 1)
+        self._w_frames, self._w_words = clusters.w_frames, clusters.w_words
+
+    @cached_property
+    def frames_given_tokens(self) -> NDArray[np.float32]:
+        """The mean of β_enc over the occurrences of each word, in whatever slot (V F)."""
+        return _beta(self._w_frames, self._states, self.word_counts)
+
+    @cached_property
+    def tokens_given_frames(self) -> NDArray[np.float32]:
+        """The mean of β_dec over the events whose inferred frame is each one (F V)."""
+        return _beta(self._w_words(), self._memory, self.frame_counts)
 
     @property
     def word_counts(self) -> Counts:
@@ -147,42 +170,6 @@ def _entropy(p: NDArray[np.float64]) -> float:
     return float(-(p * np.log(p)).sum())
 
 
-class ClusterSums:
-    """Sums behind ``Clusters``; their size does not depend on the number of documents."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        V, F = len(model.vocabulary), len(model.frames)
-        self.slot_counts = torch.zeros(V, len(model.slots), dtype=torch.long)
-        self.frame_counts = torch.zeros(F, dtype=torch.long)
-        self.confusion = torch.zeros(F, F, dtype=torch.long)
-        self.states = torch.zeros(V, 0, dtype=torch.float64)  # V h
-        self.memory = torch.zeros(F, 0, dtype=torch.float64)  # F e
-
-    @torch.no_grad()
-    def add(self, posterior: FramePosterior, batch: Batch) -> None:
-        clusters, mask = posterior.clusters, batch.mask
-        if clusters is None:
-            raise UserError(f"{self.model.config.model} has no clusters: its words and frames are not added")
-        words, known, inferred = (x[mask].cpu() for x in (batch.tokens, batch.frames, posterior.value))
-        states = clusters.states.view(*batch.tokens.shape, -1)[mask]
-        self.states = _added(self.states, words.flatten(), states.flatten(0, 1))
-        self.memory = _added(self.memory, inferred, clusters.memory[mask])
-        _count(self.slot_counts, words, torch.arange(words.shape[-1]).expand_as(words))
-        _count(self.frame_counts, inferred)
-        _count(self.confusion, known[known >= 0], inferred[known >= 0])
-        self.w_frames, self.w_words = clusters.w_frames, clusters.w_words
-
-    def result(self) -> Clusters:
-        return Clusters(
-            self.model.vocabulary,
-            self.model.frames,
-            _beta(self.w_frames, self.states, self.slot_counts.sum(1)),
-            _beta(self.w_words(), self.memory, self.frame_counts),
-            *(counts.numpy() for counts in (self.slot_counts, self.frame_counts, self.confusion)),
-        )
-
-
 def _added(sums: Tensor, names: Tensor, rows: Tensor) -> Tensor:
     """Add each row to the sum of its name; the first rows decide the width of the sums."""
     if not sums.shape[1]:
@@ -190,11 +177,7 @@ def _added(sums: Tensor, names: Tensor, rows: Tensor) -> Tensor:
     return sums.index_add_(0, names, rows.double().cpu())
 
 
-def _count(table: Tensor, *places: Tensor) -> None:
-    table.index_put_(places, torch.ones((), dtype=table.dtype), accumulate=True)
-
-
-def _beta(matrix: Tensor, sums: Tensor, counts: Tensor) -> NDArray[np.float32]:
+def _beta(matrix: Tensor, sums: Tensor, counts: Counts) -> NDArray[np.float32]:
     """Return the matrix times each mean; NaN without counts."""
-    means = sums / counts[:, None]
+    means = sums / torch.from_numpy(counts)[:, None]
     return np.asarray((means @ matrix.detach().double().cpu().T).float())

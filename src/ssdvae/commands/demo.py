@@ -133,7 +133,7 @@ def run_demo(out: Path, documents: int, options: dict[str, Any], progress: Progr
     from ssdvae.data.readers import write_jsonl
     from ssdvae.engine.pool import map_in_processes
     from ssdvae.extraction.annotate import annotate_example
-    from ssdvae.io.files import atomic_write
+    from ssdvae.io.files import write_text
     from ssdvae.io.progress import lines_of_processes, track
     from ssdvae.io.records import to_json
     from ssdvae.models.base import Model
@@ -162,8 +162,7 @@ def run_demo(out: Path, documents: int, options: dict[str, Any], progress: Progr
     unseen = _test_documents(events)
     best = {**best_scores(world, unseen), **_best_cloze(world, corpus), "scripts_possible": 1.0}
     scores["best"] = best
-    with atomic_write(out / "scores.json") as path:
-        path.write_text(to_json(scores, indent=2) + "\n", encoding="utf-8")
+    write_text(out / "scores.json", to_json(scores, indent=2) + "\n")
     # The best possible perplexity is also the lower limit of a bound.
     page = write_report(
         [out / name for name in MODELS],

@@ -161,7 +161,7 @@ def pack(
         definitions.write(out / DEFINITIONS)
     model.half().save(out, packed.scores, extras)
     if statistics is not None:
-        statistics.write(out)
+        statistics.counts.write(out)
     return packed
 
 

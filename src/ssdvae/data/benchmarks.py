@@ -240,25 +240,17 @@ HOLDOUT, WRONG, DOCUMENT = "HOLDOUT_SEP", "NEG_SEP", "DOC_SEP"
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
-    """A pair of events, and how similar people find them."""
+class SimilarityItem:
+    """A pair of events and how similar people find them, or a similar pair and one that shares its words."""
 
-    pair: Pair
-    rating: float
-
-
-@dataclass(frozen=True, slots=True)
-class HardPairs:
-    """A pair of similar events, and a pair that shares words and is not similar."""
-
-    similar: Pair
-    other: Pair
+    pairs: tuple[Pair, ...]  # one with a rating; or two, of which the first is the more similar one
+    rating: float | None = None
 
 
-def read_similarity(path: AnyPath) -> list[HardPairs] | list[Rated]:
-    """Return the items of a file, plain or .gz; blank lines are ignored."""
-    hard: list[HardPairs] = []
-    rated: list[Rated] = []
+def read_similarity(path: AnyPath) -> list[SimilarityItem]:
+    """Return the items of a file, plain or .gz, which are all of one kind; blank lines are ignored."""
+    items: list[SimilarityItem] = []
+    width = 0
     for number, text in filled_lines(path):
         with locate_errors(path, number):
             fields = [field.strip() for field in text.split("|")]
@@ -266,18 +258,17 @@ def read_similarity(path: AnyPath) -> list[HardPairs] | list[Rated]:
                 raise Malformed(
                     f"{len(fields)} fields between bars", "12 (two pairs) or 7 (a pair, a number)"
                 )
-            if bool(hard if len(fields) == 7 else rated):
+            width = width or len(fields)
+            if len(fields) != width:
                 raise Malformed(f"{len(fields)} fields between bars", "as many as on the lines before")
-            events = [_event(*fields[start : start + 3]) for start in range(0, len(fields) - 1, 3)]
-            if len(fields) == 7:
-                rated.append(Rated((events[0], events[1]), _rating(fields[6])))
-            else:
-                hard.append(HardPairs((events[0], events[1]), (events[2], events[3])))
-    if not hard and not rated:
+            events = [_event(*fields[start : start + 3]) for start in range(0, width - 1, 3)]
+            pairs = tuple(zip(events[::2], events[1::2], strict=True))
+            items.append(SimilarityItem(pairs, _rating(fields[6]) if width == 7 else None))
+    if not items:
         raise DataError(
             path, None, "no pairs of events", "subject | verb | object, two or four times on a line"
         )
-    return hard or rated
+    return items
 
 
 def _event(subject: str, predicate: str, object: str) -> Words:

@@ -38,7 +38,7 @@ from ssdvae.data.options import SPLITS, PrepareOptions, Split
 from ssdvae.data.process import PROCESS, Process
 from ssdvae.data.vocabulary import LEMMAS, Inventory, Vocabulary, load_lemmas
 from ssdvae.io.errors import DataError, Malformed, UserError, shorten
-from ssdvae.io.files import atomic_write, check_exists, sha256, translate_os_errors
+from ssdvae.io.files import check_exists, sha256, translate_os_errors, write_text
 from ssdvae.io.records import Count, Record, parse, read_json
 from ssdvae.options import Counts
 
@@ -529,8 +529,7 @@ def check_file(path: Path, size: int | None, digest: str, *, anew: bool = False)
     # Without a place to write to, files are verified each time.
     with contextlib.suppress(Exception):
         note.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(note) as temporary:
-            temporary.write_text(json.dumps(stamp), encoding="utf-8")
+        write_text(note, json.dumps(stamp))
 
 
 def _read_stamp(note: Path) -> object:

@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from ssdvae.data.events import Document, Event
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.io.errors import Malformed
-from ssdvae.io.records import LARGEST, Record, parse
+from ssdvae.io.records import LARGEST, Record
 from ssdvae.training.options import ReadingOptions
 
 Number = TypeVar("Number", np.int32, np.int64, np.float32, np.float64, np.bool_)
@@ -254,11 +254,6 @@ class ContextWindow(Record):
     def of(cls, options: ReadingOptions) -> Self:
         """Return the context window that these options ask for."""
         return cls(events=options.events, window=options.window, stride=options.window_stride)
-
-    @classmethod
-    def from_record(cls, record: object) -> Self:
-        """Return a context window from JSON; raise ``Malformed`` if it has another shape."""
-        return parse(cls, record)
 
     @model_validator(mode="after")
     def _check(self) -> Self:

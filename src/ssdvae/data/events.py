@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -343,6 +343,13 @@ def to_document(value: object, id: str, slots: Slots = SLOTS) -> Document:
         hint = "a Document, a mapping with its events, or a list of events"
         raise Malformed(shorten(events), hint)
     return Document(id, tuple([to_event(event, slots) for event in events]))
+
+
+def map_events(given: Any, change: Callable[[Sequence[Any]], Any]) -> Any:
+    """Return a document as users write it with its list of events changed."""
+    if isinstance(given, Mapping) and isinstance(given.get("events"), list | tuple):
+        return {**given, "events": change(given["events"])}
+    return change(given) if isinstance(given, list | tuple) else given
 
 
 def document_to_record(document: Document, slots: Slots = SLOTS) -> dict[str, Any]:

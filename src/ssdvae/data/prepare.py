@@ -21,6 +21,7 @@ from ssdvae.data.corpus import (
     SOFT_FRAMES,
     TIMES,
     Corpus,
+    SplitCounts,
     schema,
     split_file,
     write_manifest,
@@ -40,17 +41,7 @@ ROWS = 2**17
 
 A file is one record batch, whose numbers stand one after another, so that it can be memory-mapped."""
 
-COUNTS = [
-    "read",
-    "documents",
-    "too_short",
-    "events",
-    "cut_events",
-    "dropped_events",
-    "frameless_events",
-    "unknown_words",
-    "one_event",
-]
+COUNTS = [name for name in SplitCounts.model_fields if name != "longest"]
 """The counts of each split in the manifest."""
 
 IN_THIS_PROCESS = EngineOptions(jobs=1)

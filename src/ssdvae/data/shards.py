@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.io.errors import UserError
-from ssdvae.io.files import atomic_write, open_text_for_writing, translate_os_errors
+from ssdvae.io.files import open_text_for_writing, translate_os_errors, write_text
 from ssdvae.io.locks import lock_path
 from ssdvae.io.records import Count, Record, from_json, parse
 
@@ -69,8 +69,7 @@ def read_note(shard: Path) -> Note | None:
 def write_note(shard: Path, read: int, counts: Mapping[str, int], errors: Iterable[str]) -> None:
     """Record that a shard, which is in its place, is done."""
     note = Note(read=read, counts=dict(counts), errors=list(errors), bytes=shard.stat().st_size)
-    with atomic_write(_note(shard)) as path:
-        path.write_text(json.dumps(note.model_dump()), encoding="utf-8")
+    write_text(_note(shard), json.dumps(note.model_dump()))
 
 
 def _note(shard: Path) -> Path:
@@ -112,8 +111,7 @@ def _remove(folder: Path) -> None:
 
 def _same_work(folder: Path, path: Path, header: Mapping[str, Any]) -> None:
     if not path.exists():
-        with atomic_write(path) as temporary:
-            temporary.write_text(json.dumps(header), encoding="utf-8")
+        write_text(path, json.dumps(header))
     elif path.read_text(encoding="utf-8") != json.dumps(header):
         raise UserError(
             f"{folder} is unfinished, and was begun with other input or settings\n"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ssdvae.data.events import MISSING
 from ssdvae.io.errors import DataError, Malformed, UserError, shorten
-from ssdvae.io.files import atomic_write
+from ssdvae.io.files import write_text
 from ssdvae.io.records import Count, Int64, Record, read_json
 
 UNKNOWN = "<unk>"
@@ -94,9 +94,7 @@ class Inventory:
         return {"names": self.names, "counts": self.counts}
 
     def save(self, path: Path) -> None:
-        with atomic_write(path) as temporary:
-            text = json.dumps(self.to_record(), ensure_ascii=False, separators=(",", ":"))
-            temporary.write_text(text, encoding="utf-8")
+        write_text(path, json.dumps(self.to_record(), ensure_ascii=False, separators=(",", ":")))
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -222,8 +220,7 @@ def lemma_ids(words: Sequence[str], lemmas: Mapping[str, str]) -> NDArray[np.int
 
 
 def save_lemmas(lemmas: Mapping[str, str], path: Path) -> None:
-    with atomic_write(path) as temporary:
-        temporary.write_text(json.dumps(lemmas, ensure_ascii=False), encoding="utf-8")
+    write_text(path, json.dumps(lemmas, ensure_ascii=False))
 
 
 def load_lemmas(path: Path) -> dict[str, str]:

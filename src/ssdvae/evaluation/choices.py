@@ -22,11 +22,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
-from ssdvae.data.batches import Batch, generator, in_order
+from ssdvae.data.batches import collate, generator, in_order
 from ssdvae.data.benchmarks import read_mcnc
+from ssdvae.data.documents import Documents
 from ssdvae.data.events import MISSING, Words, folded
 from ssdvae.data.items import MaskedItem, OrderItem, Script, credits, read_items
 from ssdvae.data.vectors import read_vectors
@@ -168,29 +170,22 @@ def event_log_probs(
     """Return log p of each event given those before, of documents as word ids [M S]."""
     training = model.training
     model.eval()
+    lengths = np.array([len(document) for document in documents], np.int32)
+    tokens = np.concatenate(documents).astype(np.int32)
+    nothing = np.full(len(tokens), -1, np.int32)
+    ids = pa.chunked_array([[""] * len(documents)])
+    events = Documents.of_events(ids, tokens, nothing, lengths)
     # Documents of about the same length share a batch, for little padding.
-    order = np.argsort([len(document) for document in documents], kind="stable")
+    order = np.argsort(lengths, kind="stable")
     found: list[Array] = [np.empty(0)] * len(documents)
     for rows in in_order(len(order), batch):
-        some = [documents[row] for row in order[rows]]
-        scores = (
-            as_language_model(model).event_log_probs(_padded(some).to(model.device)).double().cpu().numpy()
-        )
-        for row, document, score in zip(order[rows], some, scores, strict=True):
-            found[row] = score[: len(document)]
+        part = collate(events, order[rows]).to(model.device)
+        scores = as_language_model(model).event_log_probs(part).double().cpu().numpy()
+        for row, score in zip(order[rows], scores, strict=True):
+            found[row] = score[: lengths[row]]
         advance(len(rows))
     model.train(training)
     return found
-
-
-def _padded(documents: Sequence[Tokens]) -> Batch:
-    longest = max(map(len, documents))
-    tokens = np.zeros((len(documents), longest, documents[0].shape[1]), dtype=np.int64)
-    for row, document in enumerate(documents):
-        tokens[row, : len(document)] = document
-    mask = torch.arange(longest) < torch.tensor([[len(document)] for document in documents])
-    nothing = torch.full(mask.shape, -1)
-    return Batch(torch.from_numpy(tokens), nothing, nothing, mask)
 
 
 def score_scripts(

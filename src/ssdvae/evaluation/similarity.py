@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ssdvae.data.batches import Batch, in_order
-from ssdvae.data.benchmarks import HardPairs, Pair, Rated, read_similarity
+from ssdvae.data.benchmarks import SimilarityItem, read_similarity
 from ssdvae.data.events import Words
 from ssdvae.data.items import credits
 from ssdvae.evaluation.choices import RESAMPLES, ROUNDING, Array, Averages, EventEncoder, with_interval
@@ -38,23 +38,19 @@ def vectors_of(model: Model, encoder: EventEncoder, events: Sequence[Words], bat
 
 @dataclass(frozen=True)
 class Similarities:
-    """The cosines of the pairs of each item, with the items."""
+    """The cosines of the pairs of each item, and their ratings by people, if they have one."""
 
-    items: Sequence[HardPairs] | Sequence[Rated]
     cosines: Array  # N 2: of the similar pair and the other one; or N 1
+    ratings: Array | None = None
 
     @property
     def credit(self) -> Array:
         """The credit of hard pairs: 1 if the similar pair is nearer, one half if both are equally near."""
         return np.asarray(credits(self.cosines, ROUNDING))
 
-    @property
-    def ratings(self) -> Array:
-        return np.array([item.rating for item in self.items if isinstance(item, Rated)])
-
     def figures(self, name: str, seed: int) -> dict[str, float]:
         """Return the accuracy of hard pairs, or the rank correlation of rated ones, with its interval."""
-        if self.cosines.shape[1] == 2:
+        if self.ratings is None:
             return with_interval(f"{name}_accuracy", self.credit, seed)
         cosines, ratings = self.cosines[:, 0], self.ratings
         rows = np.random.default_rng(seed).integers(0, len(ratings), (RESAMPLES, len(ratings)))
@@ -65,7 +61,7 @@ class Similarities:
 
     def details(self) -> list[dict[str, Any]]:
         """Return one record per item."""
-        if self.cosines.shape[1] == 1:
+        if self.ratings is not None:
             known = zip(self.cosines[:, 0].tolist(), self.ratings.tolist(), strict=True)
             return [{"item": n, "cosine": c, "rating": r} for n, (c, r) in enumerate(known, start=1)]
         known = zip(self.cosines.tolist(), self.credit.tolist(), strict=True)
@@ -82,18 +78,19 @@ def spearman(a: Array, b: Array) -> Array:
         return np.asarray((x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1)))
 
 
-def similarities(
-    items: Sequence[HardPairs] | Sequence[Rated], embed: Callable[[Sequence[Words]], Array]
-) -> Similarities:
+def similarities(items: Sequence[SimilarityItem], embed: Callable[[Sequence[Words]], Array]) -> Similarities:
     """Return the cosines of all pairs; 0 for a vector of zeros. ``embed`` gives a row per event."""
-    pairs: list[tuple[Pair, ...]] = [
-        (item.pair,) if isinstance(item, Rated) else (item.similar, item.other) for item in items
-    ]
-    found = embed([event for both in pairs for pair in both for event in pair]).astype(np.float64)
+    found = embed(events_of(items)).astype(np.float64)
     length = np.linalg.norm(found, axis=1, keepdims=True)
     found = np.divide(found, length, out=np.zeros_like(found), where=length > 0)
-    cosines = (found[::2] * found[1::2]).sum(1)
-    return Similarities(items, cosines.reshape(len(items), -1))
+    cosines = (found[::2] * found[1::2]).sum(1).reshape(len(items), -1)
+    ratings = [item.rating for item in items if item.rating is not None]
+    return Similarities(cosines, np.array(ratings) if ratings else None)
+
+
+def events_of(items: Sequence[SimilarityItem]) -> list[Words]:
+    """Return the events of all pairs, one item after another."""
+    return [event for item in items for pair in item.pairs for event in pair]
 
 
 NAME = "similarity"
@@ -116,7 +113,7 @@ def run(evaluation: Evaluation, data: Data) -> Result:
     items, settings = read_similarity(data.path), evaluation.settings
     model, seed = evaluation.model, settings.eval_seed
     encoder = EventEncoder(model.vocabulary, evaluation.corpus.lowercase)
-    events = [e for i in items for e in ((*i.similar, *i.other) if isinstance(i, HardPairs) else i.pair)]
+    events = events_of(items)
     found = similarities(items, lambda some: vectors_of(model, encoder, some, settings.eval_batch))
     figures: dict[str, Any] = found.figures(NAME, seed)
     if settings.floor_vectors is not None:
@@ -124,7 +121,7 @@ def run(evaluation: Evaluation, data: Data) -> Result:
         floor = similarities(items, averages.of_each)
         figures |= floor.figures(f"{NAME}_vectors", seed)
         figures |= similarities(items, averages.products).figures(f"{NAME}_products", seed)
-        if isinstance(items[0], HardPairs):
+        if found.ratings is None:
             figures |= with_interval(f"{NAME}_lead", found.credit - floor.credit, seed)
     figures |= {f"{NAME}_items": len(items), f"{NAME}_unknown_words": encoder.unknown_share(events)}
     return Result(len(items), figures, found.details())

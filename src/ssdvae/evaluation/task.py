@@ -8,7 +8,8 @@ imported on first use, since most import torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections import UserDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -177,31 +178,19 @@ class Task:
         return [need.name for need in self.needs if not need.met_by(model)]
 
 
-class TaskTable(MutableMapping[str, Task]):
+class TaskTable(UserDict[str, Task]):
     """Tasks by name; a module stands in the place of its task until that is used."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
-        self.entries: dict[str, Task | str] = dict(modules)
+        super().__init__()
+        self.data: dict[str, Any] = dict(modules)
 
     def __getitem__(self, name: str) -> Task:
-        task = self.entries[name]
-        if isinstance(task, str):
-            module, _, attribute = task.partition(":")
-            found: Task = getattr(import_module(f"ssdvae.evaluation.{module}"), attribute or "TASK")
-            self.entries[name] = task = found
+        if isinstance(self.data[name], str):
+            module, _, attribute = self.data[name].partition(":")
+            self.data[name] = getattr(import_module(f"ssdvae.evaluation.{module}"), attribute or "TASK")
+        task: Task = self.data[name]
         return task
-
-    def __setitem__(self, name: str, task: Task) -> None:
-        self.entries[name] = task
-
-    def __delitem__(self, name: str) -> None:
-        del self.entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
 
 
 TASKS = TaskTable(

@@ -33,7 +33,7 @@ from safetensors.numpy import load_file, save_file
 from ssdvae.data.events import SLOTS, Event
 from ssdvae.data.readers.rows import named_rows
 from ssdvae.io.errors import DataError, UserError, shorten
-from ssdvae.io.files import atomic_write, stop_at_first_error
+from ssdvae.io.files import atomic_write, stop_at_first_error, write_text
 from ssdvae.io.records import Record, read_json
 
 Ranking = Sequence[tuple[str, float]]
@@ -169,8 +169,7 @@ def save_lexicon(folder: Path, lexicon: Lexicon, config: Mapping[str, Any]) -> N
     """Write the lexicon of an annotator, and its config last: a folder that has a config is complete."""
     files = {"lexicon.json": {"frames": lexicon.frames, "forms": lexicon.forms}, "config.json": config}
     for name, value in files.items():
-        with atomic_write(folder / name) as path:
-            path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        write_text(folder / name, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
 
 def load_lexicon(folder: Path) -> Lexicon:

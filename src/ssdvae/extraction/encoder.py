@@ -39,7 +39,13 @@ from ssdvae.extraction.classifier import (
 from ssdvae.io.errors import DataError, UserError, not_installed
 from ssdvae.io.progress import SILENT, Progress
 from ssdvae.io.records import Record, from_json, parse, read_json
-from ssdvae.io.weights import assign_weights, load_weights, save_weights
+from ssdvae.io.weights import (
+    assign_weights,
+    load_weights,
+    restore_training,
+    save_training,
+    save_weights,
+)
 from ssdvae.models.precision import autocast, bf16_arithmetic
 
 log = logging.getLogger(__name__)
@@ -328,7 +334,8 @@ class EncoderAnnotator:
                 optimizer.step()
                 advance(1)
                 if checkpoint is not None and time.monotonic() - saved > SAVE_SECONDS:
-                    _save_state(checkpoint, about, step + 1, network, optimizer)
+                    state = json.dumps({"about": about, "step": step + 1})
+                    save_training(checkpoint, network, optimizer, {"state": state})
                     saved = time.monotonic()
         if checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
@@ -458,16 +465,6 @@ def _calibrate(logits: Tensor, candidates: Tensor, labels: Tensor) -> Calibratio
     return chosen
 
 
-def _save_state(
-    path: Path, about: str, step: int, network: nn.Module, optimizer: torch.optim.Optimizer
-) -> None:
-    """Write weights and moments, so that training resumes exactly."""
-    tensors = {f"model/{name}": value for name, value in network.state_dict().items()}
-    for number, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer/{number}/{name}": value for name, value in state.items()}
-    save_weights(path, tensors, {"state": json.dumps({"about": about, "step": step})})
-
-
 class _State(Record):
     about: str
     step: int
@@ -482,16 +479,7 @@ def _restore(path: Path, about: str, network: nn.Module, optimizer: torch.optim.
     if state.about != about:
         log.info(f"{path} is the state of another training: it starts anew")
         return 0
-    mine = {
-        name.removeprefix("model/"): value for name, value in tensors.items() if name.startswith("model/")
-    }
-    assign_weights(network, mine, path, "the state of a training")
-    moments: dict[int, dict[str, Tensor]] = {}
-    for name, value in tensors.items():
-        if name.startswith("optimizer/"):
-            _, number, key = name.split("/")
-            moments.setdefault(int(number), {})[key] = value
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+    restore_training(path, tensors, network, optimizer, "the state of a training")
     log.info(f"resuming the training of frames after step {state.step}")
     return state.step
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ssdvae.data.events import Document, Event, Origin
 from ssdvae.extraction.classifier import normalize_verb
 from ssdvae.io.errors import DataError, UserError, not_installed, shorten
-from ssdvae.io.files import atomic_write
+from ssdvae.io.files import write_text
 from ssdvae.io.records import Record, read_json, to_json
 
 RELEASES = {"framenet17": "framenet_v17", "framenet15": "framenet_v15"}
@@ -120,8 +120,7 @@ class Definitions(Record):
         return read_json(path, cls, "definitions of frames", "remove the file") if path.is_file() else None
 
     def write(self, path: Path) -> None:
-        with atomic_write(path) as temporary:
-            temporary.write_text(to_json(self.model_dump(), ensure_ascii=False) + "\n", encoding="utf-8")
+        write_text(path, to_json(self.model_dump(), ensure_ascii=False) + "\n")
 
 
 def _definition(frame: Any) -> FrameDefinition:

@@ -11,7 +11,7 @@ there is encoded, and the latent variables of what follows are rolled out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ssdvae.data.batches import Batch, in_order
-from ssdvae.data.events import HOLE, SLOTS, Document, Event, Slots, event_to_record
+from ssdvae.data.events import HOLE, SLOTS, Document, Event, Slots, event_to_record, map_events
 from ssdvae.inference.forecast import frequency_term, other_heads_first, search
 from ssdvae.inference.inputs import to_batch
 from ssdvae.inference.lookup import Substitutes, heads_known, unknown_words
@@ -117,11 +117,7 @@ def missing_slots(event: Event, slots: int) -> tuple[int, ...]:
 
 def with_holes(document: Any) -> Any:
     """Return a document as users write it, with a hole in the place of each event that is None."""
-    if isinstance(document, Mapping) and isinstance(document.get("events"), list | tuple):
-        return {**document, "events": with_holes(document["events"])}
-    if isinstance(document, list | tuple):
-        return [Event(HOLE) if event is None else event for event in document]
-    return document
+    return map_events(document, lambda events: [Event(HOLE) if e is None else e for e in events])
 
 
 def fill_documents(

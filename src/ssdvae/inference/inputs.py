@@ -6,14 +6,12 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-import torch
 
-from ssdvae.data.batches import EVENTS, Batch
+from ssdvae.data.batches import EVENTS, Batch, collate
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import HOLE, MISSING, SLOTS, Document, Event, slot_format
 from ssdvae.inference.lookup import Substitutes, lookup
@@ -22,8 +20,24 @@ from ssdvae.models.base import Model
 
 log = logging.getLogger(__name__)
 
-SPLIT = 200
-"""Documents that are encoded at once."""
+
+def to_numbers(model: Model, documents: Iterable[Document], lowercase: bool | None = None) -> Documents:
+    """Return documents in the numbers of a model, each word as it is read (``lookup``).
+
+    Words are folded to lower case if those of the model are, unless ``lowercase`` says otherwise.
+    """
+    found, read = list(documents), lookup(model).read
+    events = [event for document in found for event in document.events]
+    words = model.vocabulary.word_ids(word for event in events for word in read(event, lowercase).words)
+    frames = [model.frames.id(event.frame) for event in events]
+    times = [math.nan if event.time is None else event.time for event in events]
+    return Documents.of_events(
+        pa.chunked_array([[document.id for document in found]], pa.string()),
+        np.array(words, np.int32).reshape(-1, len(model.slots)),
+        np.array(frames, np.int32),
+        np.array([len(document.events) for document in found], np.int32),
+        times=None if all(map(math.isnan, times)) else np.array(times),
+    )
 
 
 def to_batch(
@@ -32,43 +46,10 @@ def to_batch(
     lowercase: bool | None = None,
     observe_frames: bool = False,
 ) -> Batch:
-    """Return documents as a batch of word and frame ids, each word as it is read (``lookup``).
-
-    Words are folded to lower case if those of the model are, unless ``lowercase`` says otherwise.
-    """
-    width, read = len(model.slots), lookup(model).read
-    longest = max(len(document.events) for document in documents)
-    words, known = [], []
-    for document in documents:
-        padding = longest - len(document.events)
-        seen = chain.from_iterable(read(event, lowercase).words for event in document.events)
-        words.append(model.vocabulary.word_ids(seen) + [0] * (width * padding))
-        known.append([model.frames.id(event.frame) for event in document.events] + [-1] * padding)
-    tokens = torch.tensor(words, dtype=torch.long).view(len(documents), longest, width)
-    frames = torch.tensor(known, dtype=torch.long)
-    mask = torch.arange(longest) < torch.tensor([[len(document.events)] for document in documents])
-    observed = frames if observe_frames else torch.full_like(frames, -1)
-    times = [[event.time for event in document.events] for document in documents]
-    known_times = None
-    if any(time is not None for each in times for time in each):
-        rows = [[math.nan if t is None else t for t in each] for each in times]
-        padded = [each + [math.nan] * (longest - len(each)) for each in rows]
-        known_times = torch.tensor(padded, dtype=torch.float64)
-    return Batch(tokens, frames, observed, mask, times=known_times).to(model.device)
-
-
-def to_numbers(model: Model, documents: Iterable[Document]) -> Documents:
-    """Return documents as a split of a corpus; those without events are left out."""
-    parts = []
-    for group in groups((document for document in documents if document.events), SPLIT):
-        batch = to_batch(model, group)
-        ids = pa.chunked_array([[document.id for document in group]], pa.string())
-        tokens, frames, lengths = (
-            part.cpu().numpy().astype(np.int32)
-            for part in (batch.tokens[batch.mask], batch.frames[batch.mask], batch.mask.sum(1))
-        )
-        parts.append(Documents.of_events(ids, tokens, frames, lengths))
-    return Documents.concat(parts)
+    """Return documents as a batch, on the device of the model."""
+    found = to_numbers(model, documents, lowercase)
+    observed = found.frames if observe_frames else None
+    return collate(found, np.arange(len(found)), observed).to(model.device)
 
 
 def groups(documents: Iterable[Document], batch: int) -> Iterator[list[Document]]:

@@ -17,7 +17,7 @@ from ssdvae.data.batches import Batch, collate, within_bounds
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Document, Event, Slots, event_to_record
 from ssdvae.data.vocabulary import UNNAMED, Inventory
-from ssdvae.inference.inputs import groups, to_batch
+from ssdvae.inference.inputs import answer_each, to_batch
 from ssdvae.inference.lookup import Substitutes, all_unknown, lookup
 from ssdvae.inference.output import Ranked, Row, ranked_everywhere, slot_columns
 from ssdvae.io.errors import UserError
@@ -200,17 +200,21 @@ def infer_documents(
     exact model. ``attention`` adds the attention of a model that has it, for documents that are not long.
     """
     warned = model.any_length
-    for group in groups(documents, batch):
-        full = [document for document in group if document.events]
-        longest = max((len(document.events) for document in full), default=0)
+
+    def answer(some: Sequence[Document]) -> Iterator[InferredDocument]:
+        nonlocal warned
+        longest = max(len(document.events) for document in some)
         if not warned and (warning := model.context_window.beyond(longest)) is not None:
             log.warning(warning)
             warned = True
-        if full:
-            numbers = to_batch(model, full, lowercase, observe_frames)
-            rows = iter(_documents(model, full, numbers, top, attention, lowercase))
-        for document in group:
-            yield next(rows) if document.events else InferredDocument(document.id, (), {}, model.slots)
+        return _documents(
+            model, some, to_batch(model, some, lowercase, observe_frames), top, attention, lowercase
+        )
+
+    def empty(document: Document) -> InferredDocument:
+        return InferredDocument(document.id, (), {}, model.slots)
+
+    return answer_each(documents, batch, answer, empty)
 
 
 def _documents(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
-from ssdvae.data.events import SLOTS, Event, Slots, event_from_text, slot_format
+from ssdvae.data.events import SLOTS, Event, Slots, event_from_text, map_events, slot_format
 from ssdvae.data.options import ExtractOptions
 from ssdvae.extraction.readers.text import has_parser
 from ssdvae.inference.lookup import lookup
@@ -26,7 +27,7 @@ def is_sentence(text: str, slots: Slots) -> bool:
 def read_text(text: str, model: Model, options: ExtractOptions | None = None) -> list[Event]:
     """Return the event of a typed text, or the events of a sentence."""
     slots = model.slots
-    if isinstance(event := with_names(text, model), Event):
+    if isinstance(event := named(text, model), Event):
         return [event]
     if not is_sentence(text, slots):
         return [event_from_text(text, slots)]
@@ -39,12 +40,13 @@ def read_text(text: str, model: Model, options: ExtractOptions | None = None) ->
     return [event.changed(origin=None) for event in found] or [_typed(text, slots)]
 
 
-def with_names(given: Any, model: Model) -> Any:
-    """Return an event or a document as users write it, with typed events of names with blanks as events."""
-    if isinstance(given, Mapping) and isinstance(given.get("events"), list | tuple):
-        return {**given, "events": with_names(given["events"], model)}
-    if isinstance(given, list | tuple):
-        return [with_names(event, model) for event in given]
+def with_names(document: Any, model: Model) -> Any:
+    """Return a document as users write it, with typed events of names with blanks as events."""
+    return map_events(document, lambda events: [named(event, model) for event in events])
+
+
+def named(given: Any, model: Model) -> Any:
+    """Return the event of a typed text whose words are names with blanks; anything else as it is."""
     return (isinstance(given, str) and lookup(model).find_names(given)) or given
 
 
@@ -59,15 +61,12 @@ def _typed(text: str, slots: Slots) -> Event:
 
 def with_sentences(document: Any, model: Model, options: ExtractOptions | None = None) -> Any:
     """Return a document as users write it, with the events of each sentence in its place."""
-    if isinstance(document, Mapping) and isinstance(document.get("events"), list | tuple):
-        return {**document, "events": with_sentences(document["events"], model, options)}
-    if isinstance(document, list | tuple):
-        return [
-            event
-            for given in document
-            for event in (read_text(given, model, options) if isinstance(given, str) else [given])
-        ]
-    return document
+
+    def read(events: Sequence[Any]) -> list[Any]:
+        found = (read_text(e, model, options) if isinstance(e, str) else [e] for e in events)
+        return list(chain.from_iterable(found))
+
+    return map_events(document, read)
 
 
 def with_format(error: Malformed, slots: Slots) -> str:

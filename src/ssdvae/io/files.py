@@ -295,6 +295,12 @@ def atomic_write(path: AnyPath) -> Iterator[Path]:
         _sync_folder(target.parent)
 
 
+def write_text(path: AnyPath, text: str) -> None:
+    """Write a UTF-8 file; if anything fails, an old one stays as it was."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 @contextlib.contextmanager
 def _own_folder(target: Path) -> Iterator[Path]:
     """Yield a folder for what is to become ``target``; those that killed processes left are removed.

@@ -23,14 +23,21 @@ from typing import Any, Self
 import torch
 import yaml
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
-from torch import Tensor, nn
+from torch import nn
 
 from ssdvae.io.errors import DataError, Malformed, UserError
-from ssdvae.io.files import atomic_write, check_exists, is_left_over, real_path, translate_os_errors
+from ssdvae.io.files import (
+    atomic_write,
+    check_exists,
+    is_left_over,
+    real_path,
+    translate_os_errors,
+    write_text,
+)
 from ssdvae.io.limits import read_whole
 from ssdvae.io.locks import lock_path
 from ssdvae.io.records import Count, Record, from_json, parse, read_yaml, to_json
-from ssdvae.io.weights import assign_weights, load_metadata, load_weights, save_weights
+from ssdvae.io.weights import load_metadata, load_weights, restore_training, save_training
 from ssdvae.options import unversioned, versioned
 from ssdvae.training.options import TrainOptions
 
@@ -143,9 +150,8 @@ class Run:
         """Write the first files of a new run."""
         with translate_os_errors(self.folder, "write"):
             self.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(self.config_path) as path:
-            values = versioned({"corpus": str(real_path(corpus)), **options.to_dict()})
-            path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+        values = versioned({"corpus": str(real_path(corpus)), **options.to_dict()})
+        write_text(self.config_path, yaml.safe_dump(values, sort_keys=False))
         self.metrics_path.touch()
 
     def config(self) -> tuple[Path, TrainOptions]:
@@ -216,15 +222,11 @@ class Run:
 
     def save(self, state: State, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         """Write a checkpoint: weights, optimizer and state in one file."""
-        tensors = {f"model/{name}": value for name, value in model.state_dict().items()}
-        for name, parameter in model.named_parameters():
-            for key, value in optimizer.state[parameter].items():
-                tensors[f"optimizer/{name}/{key}"] = value
         state.settings = self._options_fingerprint()
         with translate_os_errors(self.metrics_path, "write"), open(self.metrics_path, "ab") as file:
             # The lines that the checkpoint counts are on the disk before it is.
             os.fsync(file.fileno())
-        save_weights(self.checkpoint_path, tensors, {"state": to_json(state.model_dump())})
+        save_training(self.checkpoint_path, model, optimizer, {"state": to_json(state.model_dump())})
 
     def state(self) -> State:
         """Return the state of the last checkpoint; without one, that of a new run."""
@@ -233,16 +235,9 @@ class Run:
 
     def restore(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
         """Load the last checkpoint into the model and the optimizer, and return its state."""
-        path = self.checkpoint_path
-        tensors, metadata = load_weights(path, CHECKPOINT)
+        tensors, metadata = load_weights(self.checkpoint_path, CHECKPOINT)
         state = self._state(metadata)
-        weights = {n.removeprefix("model/"): t for n, t in tensors.items() if n.startswith("model/")}
-        assign_weights(model, weights, path, CHECKPOINT)
-        try:
-            for name, parameter in model.named_parameters():
-                optimizer.state[parameter] = _moments(tensors, name, parameter)
-        except Malformed as error:
-            raise DataError(path, None, error.found, error.expected) from error
+        restore_training(self.checkpoint_path, tensors, model, optimizer, CHECKPOINT)
         return state
 
     def _state(self, metadata: Mapping[str, str]) -> State:
@@ -256,25 +251,6 @@ class Run:
         values = read_yaml(self.config_path, OPTIONS)
         values.pop("corpus", None)
         return hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()
-
-
-def _moments(tensors: Mapping[str, Tensor], name: str, parameter: nn.Parameter) -> dict[str, Tensor]:
-    """Return the state of Adam for a parameter; empty if it never had a gradient."""
-    moments = {}
-    for key, shape in (("step", ()), ("exp_avg", parameter.shape), ("exp_avg_sq", parameter.shape)):
-        value = tensors.get(f"optimizer/{name}/{key}")
-        if value is None:
-            continue
-        if value.shape != shape or not value.is_floating_point():
-            found = f"{list(value.shape)} numbers ({value.dtype}) as {key} of {name}"
-            raise Malformed(found, f"{list(shape)} of floating point")
-        if key != "exp_avg" and bool((value < 0).any()):
-            raise Malformed(f"a number below 0 as {key} of {name}", "0 or more")
-        # The fused Adam has even its count of steps where the parameter is.
-        moments[key] = value.to(parameter.device).clone()
-    if len(moments) not in (0, 3):
-        raise Malformed(f"only {', '.join(moments)} of {name}", "all of the state of Adam, or nothing")
-    return moments
 
 
 # Validations

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ssdvae.io.errors import DataError, Malformed
-from ssdvae.io.files import atomic_write, translate_os_errors
+from ssdvae.io.files import translate_os_errors, write_text
 from ssdvae.io.locks import lock_path
 from ssdvae.io.records import LARGEST, Count, Record, parse, read_json, to_json
 
@@ -57,8 +57,7 @@ def write_scores(folder: Path, measurements: Iterable[Measurement]) -> None:
     # Locked, since another process may add to the file at the same time.
     with translate_os_errors(folder / SCORES, "write"), lock_path(folder / f".{SCORES}.lock", None):
         merged = {(m.task, m.data, m.sha256): m for m in (*read_scores(folder), *measurements)}
-        with atomic_write(folder / SCORES) as path:
-            path.write_text(to_json([dict(m) for m in merged.values()], indent=2) + "\n", encoding="utf-8")
+        write_text(folder / SCORES, to_json([dict(m) for m in merged.values()], indent=2) + "\n")
 
 
 def read_scores(folder: Path) -> list[Measurement]:

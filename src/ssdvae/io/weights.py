@@ -10,15 +10,17 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar, Self
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ssdvae.io.errors import DataError, UserError, shorten_text
-from ssdvae.io.files import atomic_write
+from ssdvae.io.errors import DataError, Malformed, UserError, locate_errors, shorten_text
+from ssdvae.io.files import atomic_write, sha256, write_text
 from ssdvae.io.limits import format_bytes, memory_limit
+from ssdvae.io.records import Record, read_json, to_json
 
 SEAL = "sha256"
 """The key of the SHA-256 in the metadata. A file from another program may have none."""
@@ -62,6 +64,28 @@ def _sort_metadata(path: Path) -> None:
         assert len(text) <= size
         file.seek(8)
         file.write(text.ljust(size))
+
+
+class WeightsRecord(Record):
+    """A file beside weights, which holds for no others."""
+
+    file: ClassVar[str]
+    about: ClassVar[str]  # what it holds, for messages
+    weights: str = ""  # SHA-256 of the weights
+
+    @classmethod
+    def read(cls, folder: Path) -> Self | None:
+        """Return the record in the folder of a model; None if there is none for its weights."""
+        path = folder / cls.file
+        if not path.is_file():
+            return None
+        found = read_json(path, cls, cls.about, "remove the file")
+        return found if found.weights == sha256(folder / "model.safetensors") else None
+
+    def write(self, folder: Path) -> None:
+        """Write the record beside the weights that gave it."""
+        values = {**self.model_dump(), "weights": sha256(folder / "model.safetensors")}
+        write_text(folder / self.file, to_json(values, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
 def check_shapes(path: Path, model: nn.Module, expected: str) -> None:
@@ -122,6 +146,51 @@ def assign_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path, 
         model.load_state_dict(tensors)
     except RuntimeError as error:
         raise _unreadable(path, error, expected) from error
+
+
+def save_training(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, metadata: Mapping[str, str]
+) -> None:
+    """Write the weights of a model and the state of its optimizer, so that training resumes exactly."""
+    tensors = {f"model/{name}": value for name, value in model.state_dict().items()}
+    for name, parameter in model.named_parameters():
+        for key, value in optimizer.state[parameter].items():
+            tensors[f"optimizer/{name}/{key}"] = value
+    save_weights(path, tensors, metadata)
+
+
+def restore_training(
+    path: Path,
+    tensors: Mapping[str, Tensor],
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    expected: str,
+) -> None:
+    """Load the tensors of a file that ``save_training`` wrote into a model and its optimizer."""
+    weights = {n.removeprefix("model/"): t for n, t in tensors.items() if n.startswith("model/")}
+    assign_weights(model, weights, path, expected)
+    with locate_errors(path, None):
+        for name, parameter in model.named_parameters():
+            optimizer.state[parameter] = _moments(tensors, name, parameter)
+
+
+def _moments(tensors: Mapping[str, Tensor], name: str, parameter: nn.Parameter) -> dict[str, Tensor]:
+    """Return the state of Adam for a parameter; empty if it never had a gradient."""
+    moments = {}
+    for key, shape in (("step", ()), ("exp_avg", parameter.shape), ("exp_avg_sq", parameter.shape)):
+        value = tensors.get(f"optimizer/{name}/{key}")
+        if value is None:
+            continue
+        if value.shape != shape or not value.is_floating_point():
+            found = f"{list(value.shape)} numbers ({value.dtype}) as {key} of {name}"
+            raise Malformed(found, f"{list(shape)} of floating point")
+        if key != "exp_avg" and bool((value < 0).any()):
+            raise Malformed(f"a number below 0 as {key} of {name}", "0 or more")
+        # The fused Adam has even its count of steps where the parameter is.
+        moments[key] = value.to(parameter.device).clone()
+    if len(moments) not in (0, 3):
+        raise Malformed(f"only {', '.join(moments)} of {name}", "all of the state of Adam, or nothing")
+    return moments
 
 
 def _unreadable(path: Path, error: Exception, expected: str) -> DataError:

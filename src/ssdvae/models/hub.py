@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
+from pydantic import AfterValidator, Field, model_validator
 
 from ssdvae.data.columns import Columns
 from ssdvae.data.documents import ContextWindow
@@ -20,7 +20,7 @@ from ssdvae.data.events import SLOTS, Slots, check_slots
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.io.errors import DataError, Malformed, UserError
 from ssdvae.io.files import atomic_write, sha256, translate_os_errors
-from ssdvae.io.records import parse, read_json
+from ssdvae.io.records import Record, read_json
 from ssdvae.io.weights import (
     SEAL,
     assign_weights,
@@ -175,22 +175,20 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         return read_model(folder)
 
 
-Part = TypeVar("Part")
+class ModelFile(Record, extra="allow"):
+    """What ``config.json`` has beside the options of the model."""
 
+    reading: ContextWindow = ContextWindow()
+    slots: Annotated[Slots, Field(strict=False), AfterValidator(check_slots)] = SLOTS
+    columns: Columns | None = None
+    ends: bool = False
+    times: bool = False
 
-def _part(name: str, read: Callable[[object], Part], value: object, path: Path) -> Part:
-    try:
-        return read(value)
-    except Malformed as error:
-        raise DataError(path, None, f"{error.found} in {name!r}", error.expected) from error
-
-
-def _slots(names: object) -> Slots:
-    return check_slots(parse(list[str], names))
-
-
-def _columns(record: object) -> Columns | None:
-    return None if record is None else parse(Columns, record, "columns")
+    @model_validator(mode="after")
+    def _check(self) -> ModelFile:
+        if self.columns is not None and self.columns.slots != self.slots:
+            raise Malformed("other slots than those of its columns", ", ".join(self.columns.slots))
+        return self
 
 
 def read_model(folder: Path) -> Model:
@@ -213,26 +211,17 @@ def read_model(folder: Path) -> Model:
             found, expected = "another file than the weights were saved with (SHA-256)", f"their {name}"
             raise DataError(folder / name, None, found, expected, "copy the folder again, or train again")
     path = folder / "config.json"
-    values = read_json(path, dict[str, Any], "the options of a model")
+    file = read_json(path, ModelFile, "the options of a model")
     try:
-        reading = _part("reading", ContextWindow.from_record, values.pop("reading", {}), path)
-        slots = _part("slots", _slots, values.pop("slots", list(SLOTS)), path)
-        columns = _part("columns", _columns, values.pop("columns", None), path)
-        if columns is not None and columns.slots != slots:
-            raise DataError(path, None, "other slots than those of its columns", ", ".join(columns.slots))
-        cases = {
-            name: _part(name, lambda value: parse(bool, value), values.pop(name, False), path)
-            for name in ("ends", "times")
-        }
-        settings = ModelOptions.read(unversioned(values))
+        settings = ModelOptions.read(unversioned(file.model_extra or {}))
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     vocabulary, frames = Vocabulary.load(folder / "vocab.json"), Inventory.load(folder / "frames.json")
 
     def create() -> Model:
-        model = model_class(settings.model)(settings, vocabulary, frames, slots)
+        model = model_class(settings.model)(settings, vocabulary, frames, file.slots)
         if isinstance(model, CaseModel):
-            model.learn_cases(**cases)
+            model.learn_cases(file.ends, file.times)
         return model
 
     try:
@@ -243,7 +232,7 @@ def read_model(folder: Path) -> Model:
     check_shapes(weights, shapes, EXPECTED)
     tensors, _ = load_weights(weights, EXPECTED)
     model = create()
-    model.context_window, model.columns = reading, columns
+    model.context_window, model.columns = file.reading, file.columns
     model.quantiles, model.vectors = SurprisalQuantiles.read(folder), WordVectors.read(folder)
     assign_weights(model, tensors, weights, EXPECTED)
     return model.eval()

@@ -5,7 +5,6 @@ With them a model tells the percentile of a surprisal without its corpus.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator
 
 from ssdvae.io.errors import Malformed
-from ssdvae.io.files import atomic_write, sha256
-from ssdvae.io.records import Count, Record, read_json, to_json
+from ssdvae.io.records import Count
+from ssdvae.io.weights import WeightsRecord
 
 TYPICAL = "typical.json"
 STEPS = 200
@@ -37,8 +36,10 @@ def _check_order(values: list[float]) -> list[float]:
 Quantiles = Annotated[list[float], AfterValidator(_check_order)]
 
 
-class SurprisalQuantiles(Record):
+class SurprisalQuantiles(WeightsRecord):
     """Quantiles of surprisal, in nats, over the documents of a split."""
+
+    file, about = TYPICAL, "quantiles of nats"
 
     split: str
     documents: Count
@@ -48,7 +49,6 @@ class SurprisalQuantiles(Record):
     slots: list[Quantiles]
     first_event: Quantiles | None = None  # a first event is surprising: its topic is new
     first_slots: list[Quantiles] | None = None
-    weights: str = ""  # SHA-256 of the weights that gave them
 
     @classmethod
     def of(
@@ -86,21 +86,6 @@ class SurprisalQuantiles(Record):
         if place or self.first_event is None or self.first_slots is None:
             return self.event, self.slots
         return self.first_event, self.first_slots
-
-    @classmethod
-    def read(cls, folder: Path) -> SurprisalQuantiles | None:
-        """Return the quantiles in the folder of a model; None if there are none for its weights."""
-        path = folder / TYPICAL
-        if not path.is_file():
-            return None
-        found = read_json(path, cls, "quantiles of nats", "remove the file")
-        return found if found.weights == sha256(folder / "model.safetensors") else None
-
-    def write(self, folder: Path) -> None:
-        """Write them beside the weights that gave them."""
-        record = {**self.model_dump(), "weights": sha256(folder / "model.safetensors")}
-        with atomic_write(folder / TYPICAL) as path:
-            path.write_text(to_json(record) + "\n", encoding="utf-8")
 
 
 def percentile(values: NDArray[np.float64], quantiles: list[float]) -> NDArray[np.float64]:

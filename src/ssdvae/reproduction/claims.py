@@ -204,33 +204,6 @@ def _above_in_cloze(e: Evidence, figure: str, subject: str, rivals: Sequence[Con
     ]
 
 
-def perplexity_falls(e: Evidence) -> list[Finding]:
-    return [trend(e.points(ssdvae_row, PPL), PPL, "perplexity", rises=False)]
-
-
-def perplexity_beats(e: Evidence) -> list[Finding]:
-    return _below_the_baselines(e, PPL, "perplexity")
-
-
-def perplexity_remarks(e: Evidence) -> list[Finding]:
-    vectors = [_below(e, PPL, "perplexity", row) for row in e.rnnlms_with_vector]
-    return [*_below_the_baselines(e, "ppl_bound", "by the bound"), *vectors]
-
-
-def cloze_beats(e: Evidence) -> list[Finding]:
-    return _above_in_cloze(e, CLOZE, "cloze", BASELINES)
-
-
-def cloze_remarks(e: Evidence) -> list[Finding]:
-    by_likelihood = _above_in_cloze(e, CLOZE, "cloze", e.rnnlms_with_vector)
-    return by_likelihood + _above_in_cloze(e, "cloze_pmi", "by PMI", (*BASELINES, *e.rnnlms_with_vector))
-
-
-def middle_and_high(e: Evidence) -> list[Finding]:
-    cloze = e.points(ssdvae_row, CLOZE, e.cloze[0]) if e.cloze else []
-    return [_best_in_the_middle(cloze), _best_when_high(e.points(ssdvae_row, PPL))]
-
-
 def _best_in_the_middle(points: Sequence[Point]) -> Finding:
     if len(points) < 3:
         return Finding(None, f"The cloze was measured at {len(points)} values of ε; a middle takes three.")
@@ -251,7 +224,7 @@ def _best_when_high(points: Sequence[Point]) -> Finding:
     return Finding(observe >= HIGH, text, fewest_seeds(points))
 
 
-def frames_learned(e: Evidence) -> list[Finding]:
+def _frames_learned(e: Evidence) -> list[Finding]:
     points = e.points(ssdvae_single_row, F1)
     highest = points[-1:]
     subject = "macro F1" + (f" {series(highest, F1)}" if highest else "")
@@ -262,7 +235,7 @@ def frames_learned(e: Evidence) -> list[Finding]:
     return [trend(points, F1, "macro F1", rises=True), *rivals]
 
 
-def addition_beats(e: Evidence) -> list[Finding]:
+def _addition_beats(e: Evidence) -> list[Finding]:
     added, joined = (dict(e.points(row, PPL)) for row in (ssdvae_row, ssdvae_concatenation_row))
     both = [observe for observe in added if observe in joined]
     if not both:
@@ -274,60 +247,78 @@ def addition_beats(e: Evidence) -> list[Finding]:
     return [Finding(not worse, text, seeds), trend(gaps, PPL, "the lead of addition", rises=True)]
 
 
-def converges_faster(e: Evidence) -> list[Finding]:
-    subject = f"steps to within {CONVERGED - 1:.0%} of the run's own best perplexity"
-    points, rival = e.points(ssdvae_row, "step_converged"), e.estimate(HAQAE, "step_converged")
-    return [beats(points, rival, "step_converged", subject, "HAQAE", higher=False)]
-
-
-def convergence_remarks(e: Evidence) -> list[Finding]:
+def _steps_to_haqaes_best(e: Evidence) -> Finding:
     points, goal = e.points(ssdvae_row, "step_haqae"), e.estimate(HAQAE, "ppl_best")
     if goal is None or not points:
-        return []
+        return Finding(None, "The steps to HAQAE's best perplexity were not measured.")
     steps = ", ".join(f"{p.mean:.0f} at ε = {observe:g}" for observe, p in points)
     best = goal.text("ppl_best")
-    return [Finding(True, f"Steps to HAQAE's best perplexity ({best}), of the runs that reach it: {steps}.")]
+    return Finding(True, f"Steps to HAQAE's best perplexity ({best}), of the runs that reach it: {steps}.")
 
 
-def attention_on_verbs(e: Evidence) -> list[Finding]:
-    entropy = e.points(ssdvae_row, "attention_entropy")
-    falls = trend(entropy, "attention_entropy", "attention entropy", rises=False)
-    verbs = e.points(ssdvae_row, "attention_verbs")
-    if not verbs:
-        return [falls, Finding(None, "Attention was not measured.")]
-    observe, share = verbs[-1]
+def _attention_on_verbs(points: Sequence[Point]) -> Finding:
+    if not points:
+        return Finding(None, "Attention was not measured.")
+    observe, share = points[-1]
     text = f"At ε = {observe:g} verbs have {share.mean:.1%} of the attention; half is asked for."
-    return [falls, Finding(share.mean - 0.5 > share.error, text, share.seeds)]
-
-
-def no_remarks(e: Evidence) -> list[Finding]:
-    return []
+    return Finding(share.mean - 0.5 > share.error, text, share.seeds)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, and the findings that it rests on."""
+    """A claim of the paper, and the findings that it rests on; remarks stand beside it, if measured."""
 
     text: str
-    findings: Callable[[Evidence], list[Finding]]
-    remarks: Callable[[Evidence], list[Finding]] = no_remarks  # shown beside it, if measured
+    findings: Sequence[Finding]
+    remarks: Sequence[Finding] = ()
 
 
-CLAIMS = (
-    Claim("SSDVAE's perplexity falls as ε rises", perplexity_falls),
-    Claim(
-        "SSDVAE's perplexity is below that of RNNLM and RNNLM+ROLE at every ε, and below HAQAE's from "
-        f"ε = {HIGH:g} on",
-        perplexity_beats,
-        perplexity_remarks,
-    ),
-    Claim("SSDVAE's cloze accuracy is above that of all baselines at every ε", cloze_beats, cloze_remarks),
-    Claim("Cloze is best at a middle ε while perplexity is best at a high one", middle_and_high),
-    Claim("The F1 of inferred frames rises with ε and passes the fully supervised baselines", frames_learned),
-    Claim("Addition beats concatenation, more so as ε rises", addition_beats),
-    Claim("SSDVAE converges faster than HAQAE", converges_faster, convergence_remarks),
-    Claim("The entropy of attention falls as ε rises, and attention rests on verbs", attention_on_verbs),
-)
+def claims(e: Evidence) -> list[Claim]:
+    """Return the paper's claims with their findings."""
+    ppl, entropy = e.points(ssdvae_row, PPL), e.points(ssdvae_row, "attention_entropy")
+    by_pmi = _above_in_cloze(e, "cloze_pmi", "by PMI", (*BASELINES, *e.rnnlms_with_vector))
+    steps = f"steps to within {CONVERGED - 1:.0%} of the run's own best perplexity"
+    return [
+        Claim("SSDVAE's perplexity falls as ε rises", [trend(ppl, PPL, "perplexity", rises=False)]),
+        Claim(
+            "SSDVAE's perplexity is below that of RNNLM and RNNLM+ROLE at every ε, and below HAQAE's from "
+            f"ε = {HIGH:g} on",
+            _below_the_baselines(e, PPL, "perplexity"),
+            [
+                *_below_the_baselines(e, "ppl_bound", "by the bound"),
+                *(_below(e, PPL, "perplexity", row) for row in e.rnnlms_with_vector),
+            ],
+        ),
+        Claim(
+            "SSDVAE's cloze accuracy is above that of all baselines at every ε",
+            _above_in_cloze(e, CLOZE, "cloze", BASELINES),
+            [*_above_in_cloze(e, CLOZE, "cloze", e.rnnlms_with_vector), *by_pmi],
+        ),
+        Claim(
+            "Cloze is best at a middle ε while perplexity is best at a high one",
+            [
+                _best_in_the_middle(e.points(ssdvae_row, CLOZE, e.cloze[0]) if e.cloze else []),
+                _best_when_high(ppl),
+            ],
+        ),
+        Claim(
+            "The F1 of inferred frames rises with ε and passes the fully supervised baselines",
+            _frames_learned(e),
+        ),
+        Claim("Addition beats concatenation, more so as ε rises", _addition_beats(e)),
+        Claim(
+            "SSDVAE converges faster than HAQAE",
+            [_below(e, "step_converged", steps, HAQAE)],
+            [_steps_to_haqaes_best(e)],
+        ),
+        Claim(
+            "The entropy of attention falls as ε rises, and attention rests on verbs",
+            [
+                trend(entropy, "attention_entropy", "attention entropy", rises=False),
+                _attention_on_verbs(e.points(ssdvae_row, "attention_verbs")),
+            ],
+        ),
+    ]
 
 
 @dataclass(frozen=True)
@@ -357,10 +348,9 @@ def judge(findings: Sequence[Finding]) -> str:
 def verdicts(evidence: Evidence) -> list[Verdict]:
     """Return a verdict on each claim."""
     result = []
-    for number, claim in enumerate(CLAIMS, start=1):
-        findings = claim.findings(evidence)
-        remarks = [remark for remark in claim.remarks(evidence) if remark.holds is not None]
-        sentences = [f.text for f in findings] + [f"Beside it: {remark.text}" for remark in remarks]
+    for number, claim in enumerate(claims(evidence), start=1):
+        remarks = [remark for remark in claim.remarks if remark.holds is not None]
+        sentences = [f.text for f in claim.findings] + [f"Beside it: {remark.text}" for remark in remarks]
         text = " ".join(sentence[0].upper() + sentence[1:] for sentence in sentences)
-        result.append(Verdict(number, claim.text, judge(findings), text, evidence.version))
+        result.append(Verdict(number, claim.text, judge(claim.findings), text, evidence.version))
     return result

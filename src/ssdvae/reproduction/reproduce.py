@@ -16,7 +16,7 @@ from ssdvae.evaluation.measure import as_trained
 from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.task import Task, find_task
 from ssdvae.io.errors import UserError
-from ssdvae.io.files import atomic_write, check_exists
+from ssdvae.io.files import check_exists, write_text
 from ssdvae.io.progress import SILENT, Progress
 from ssdvae.io.run import Run
 from ssdvae.report.page import write_page
@@ -216,8 +216,7 @@ class _Output:
         write_cells(folder / "cells.csv", figures)
         for table in tables:
             for suffix, text in FORMATS:
-                with atomic_write(folder / f"{table.name}{suffix}") as path:
-                    path.write_text(text(table), encoding="utf-8")
+                write_text(folder / f"{table.name}{suffix}", text(table))
         return Reproduced(self.out, tables, found, results.frame.assign(split=options.split))
 
     def write_page(self, result: Reproduced) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pandas
 
@@ -131,17 +131,25 @@ class TableContext:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of numbers: a figure on some data, measured or the paper's."""
+    """A column of numbers: a figure on some data, as measured or, with ``published`` ones, as printed."""
 
     figure: Figure
     heading: str
     data: str = CORPUS
-    is_papers: bool = False
+    published: tuple[PublishedFigure, ...] = ()
+
+    def printed(self, row: Configuration) -> PublishedFigure | None:
+        """Return the paper's figure for a row; None where it has none."""
+        for p in () if row in RNNLMS_WITH_VECTOR else self.published:
+            own = (row.model, row.observe, row.attention if p.attention else "")
+            if (p.model, p.observe, p.attention) == own:
+                return p
+        return None
 
 
 def table_columns(table: str, split: Split, cloze: Sequence[str]) -> list[Column]:
     """Return the columns of a table. Figures that the paper has come first and twice, its own before ours."""
-    task = table_tasks()[table]
+    task, paper = table_tasks()[table], published_figures()
     if task is None:
         return [Column(figure, figure.title) for figure in CURVE_FIGURES]
     figures = sorted((f for f in task.figures if f.compared), key=lambda figure: figure.paper is None)
@@ -151,29 +159,13 @@ def table_columns(table: str, split: Split, cloze: Sequence[str]) -> list[Column
     for data in cloze if task.takes_cloze_files else [CORPUS]:
         for figure in figures:
             title = f"{data}, {figure.title}" if task.takes_cloze_files else figure.title
-            column = Column(figure, title, data)
-            if any(_is_in_column(p, table, column, split) for p in published_figures().figures):
-                columns.append(replace(column, heading=f"{title}, paper", is_papers=True))
-                column = replace(column, heading=f"{title}, ours")
-            columns.append(column)
+            # The paper's corpus is Wikipedia; ours stands in its place.
+            place = (paper_table(table), split, figure.name, paper.data if data == CORPUS else data)
+            published = tuple(p for p in paper.figures if (p.table, p.split, p.figure, p.data) == place)
+            if published:
+                columns.append(Column(figure, f"{title}, paper", data, published))
+            columns.append(Column(figure, f"{title}, ours" if published else title, data))
     return columns
-
-
-def _is_in_column(p: PublishedFigure, table: str, column: Column, split: str) -> bool:
-    # The paper's corpus is Wikipedia; ours stands in its place.
-    data = published_figures().data if column.data == CORPUS else column.data
-    return (p.table, p.figure, p.data, p.split) == (paper_table(table), column.figure.name, data, split)
-
-
-def published_figure(table: str, row: Configuration, column: Column, split: Split) -> PublishedFigure | None:
-    """Return the paper's figure for a row and a column; None where it has none."""
-    if row in RNNLMS_WITH_VECTOR:
-        return None
-    for p in published_figures().figures:
-        own = (row.model, row.observe, row.attention if p.attention else "")
-        if (p.model, p.observe, p.attention) == own and _is_in_column(p, table, column, split):
-            return p
-    return None
 
 
 def score_table(table: str, results: ResultTable, context: TableContext) -> Table:
@@ -182,10 +174,10 @@ def score_table(table: str, results: ResultTable, context: TableContext) -> Tabl
     columns = table_columns(table, options.split, context.cloze)
     rows: list[Row] = []
     for row in table_rows(table, options):
-        spreads = [None if c.is_papers else results.spread(row, c.figure.name, c.data) for c in columns]
+        spreads = [None if c.published else results.spread(row, c.figure.name, c.data) for c in columns]
         numbers = [
-            Number.from_paper(published_figure(table, row, column, options.split))
-            if column.is_papers
+            Number.from_paper(column.printed(row))
+            if column.published
             else Number.from_spread(spread, column.figure)
             for column, spread in zip(columns, spreads, strict=True)
         ]
