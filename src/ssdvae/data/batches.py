@@ -1,5 +1,8 @@
 """Batches of tensors, and their random numbers.
 
+Documents of a corpus go through ``within_bounds`` (rows of a batch that fits the memory) and ``collate``;
+typed ones through ``inference.inputs.to_batch``; words alone through ``Batch.of_words``.
+
 Random numbers are a function of the run's seed and of their purpose (weights, order, masks, the noise of step
 n), never of how many were drawn before. So a resumed run needs no saved generator, and two processes draw
 what one would.

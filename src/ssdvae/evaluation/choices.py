@@ -167,7 +167,11 @@ class EventEncoder:
 def event_log_probs(
     model: Model, documents: Sequence[Tokens], batch: int, advance: Advance = no_advance
 ) -> list[Array]:
-    """Return log p of each event given those before, of documents as word ids [M S]."""
+    """Return log p of each event given those before, of documents as word ids [M S].
+
+    Latent variables are inferred from the scored events, too. For surprisal as in `score`, use
+    ``inference.surprisal.surprisals``.
+    """
     training = model.training
     model.eval()
     lengths = np.array([len(document) for document in documents], np.int32)

@@ -52,7 +52,7 @@ class SplitPass:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The model, corpus and options that the tasks of one evaluation share."""
+    """The model, in eval mode, and the corpus and options that the tasks of one evaluation share."""
 
     model: Model
     corpus: Corpus
@@ -119,6 +119,7 @@ def measure(
             f"perplexity with products in {settings.precision}: its last digits are not those of fp32, "
             "and the scores are not saved with the run"
         )
+    model.eval()
     evaluation = Evaluation(model, corpus, settings, [task for task, _ in found], progress, majority)
     used = {name: value for name, value in settings.to_dict().items() if name not in ("tasks", "split")}
     done = []

@@ -68,7 +68,6 @@ def generate_with_frames(
     model: Model, documents: Documents, real: Sequence[Document], settings: EvaluateOptions
 ) -> Iterator[Document]:
     """Yield a script per document: its first event, then generated ones with the frames of the others."""
-    model.eval()
     for start in range(0, len(real), settings.eval_batch):
         rows = np.arange(start, min(start + settings.eval_batch, len(real)))
         batch = collate(documents, rows).to(model.device)

@@ -74,6 +74,7 @@ class Need:
     met_by: Callable[[Model], bool]
 
 
+# WORDS is for surprisals and forecasts, LIKELIHOOD for sums over documents (not with a document vector).
 WORDS = Need("probabilities of words", lambda model: _is(model, "LanguageModel"))
 LIKELIHOOD = Need("likelihood of whole documents", lambda model: bool(getattr(model, "has_elbo", False)))
 FRAMES = Need("inferred frames", lambda model: _is(model, "FrameModel") and len(model.frames) > 0)
@@ -149,11 +150,12 @@ class Task:
     """An evaluation task.
 
     ``run(evaluation, data)`` measures: on ``evaluation.documents``, the split, or on the file ``data.path``
-    if ``data`` names one. It returns None if there is nothing to measure. ``data`` returns None if the corpus
-    has nothing for the task. ``check`` refuses options that do not fit the model.
+    if ``data`` names one; tasks on the split need no ``data``. It returns None if there is nothing to
+    measure. ``data`` returns None if the corpus has nothing for the task. ``check`` refuses options that do
+    not fit the model.
 
     Tasks share one pass over the split, ``Evaluation.split_pass``. ``observer`` makes what receives the
-    batches of that pass, and ``scores_words`` asks it to score the words too.
+    posteriors of frame models, and ``scores_words`` asks that the pass scores the words too.
     """
 
     name: str
