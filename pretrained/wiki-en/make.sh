@@ -21,7 +21,7 @@ RUN=${RUN:-$WORK/run} OUT=${OUT:-$WORK/model}
 ANNOTATE=${ANNOTATE---encoder minilm}
 PREPARE=${PREPARE---vocabulary 30000 --frames 800 --soft-labels}
 TRAIN=${TRAIN---hidden 384 --embedding 128 --layers 1 --context-vector 64 --candidates 6 --sampled-words 1000 \
-  --window 12 --stride 12 --batch 64 --learning-rate 0.002 --observe 1 --epochs 3}
+  --window 12 --stride 12 --batch 100 --learning-rate 0.0025 --observe 1 --epochs 2}
 FRAMENET=${FRAMENET-$([ ! -e "$FRAMES/frameIndex.xml" ] || echo "$FRAMES")}
 here=$(dirname "$0")
 PACK=${PACK---about $here/about.md --license $here/LICENSE --tasks perplexity,frames,cloze,next,order,masked --cloze-seeds 1}
