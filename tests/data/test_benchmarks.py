@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdvae.data.benchmarks import NarrativeItem, SimilarityItem, read_mcnc, read_similarity
+from ssdvae.data.benchmarks import SimilarityItem, read_mcnc, read_similarity
 from ssdvae.data.events import MISSING, Words
+from ssdvae.data.items import Question
 from ssdvae.io.errors import DataError
 
 CHARACTERS = st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"], exclude_characters="|\ufeff")
@@ -45,14 +46,15 @@ def test_pairs_are_read_as_they_were_written(items: list[SimilarityItem]) -> Non
 
 
 EVENTS = st.lists(EVENT, min_size=1, max_size=3).map(tuple)
+CANDIDATES = st.lists(EVENT, min_size=2, max_size=4).map(tuple)
 
 
-@given(st.lists(st.builds(NarrativeItem, EVENTS, EVENT, EVENTS), min_size=1, max_size=3))
-def test_narratives_are_read_as_they_were_written(items: list[NarrativeItem]) -> None:
+@given(st.lists(st.builds(Question, EVENTS, CANDIDATES), min_size=1, max_size=3))
+def test_narratives_are_read_as_they_were_written(items: list[Question]) -> None:
     lines = []
     for item in items:
-        lines += [*map(text, item.context), "HOLDOUT_SEP", "", text(item.truth), "NEG_SEP"]
-        lines += [*map(text, item.wrong), "DOC_SEP", ""]
+        truth, *wrong = map(text, item.candidates)
+        lines += [*map(text, item.context), "HOLDOUT_SEP", "", truth, "NEG_SEP", *wrong, "DOC_SEP", ""]
     with TemporaryDirectory() as folder:
         path = Path(folder, "a.txt")
         path.write_text("\n".join(lines), encoding="utf-8", newline="")

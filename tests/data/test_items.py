@@ -131,11 +131,12 @@ def test_what_items_are_made_of() -> None:
     assert len(masked) == len(orders) == 30
     scripts = {tuple(e.padded(4) for e in d.events[:5]) for d in DOCUMENTS if len(d.events) >= 3}
     for item in masked:
-        assert item.options[0] == item.events
+        options = item.question.options
+        assert options[0] == item.events
         assert item.events in scripts
-        assert len(set(item.options)) == 4
+        assert len(set(options)) == 4
         assert not set(item.others) & set(item.events)
-        for option in item.options:
+        for option in options:
             different = [m for m in range(len(option)) if option[m] != item.events[m]]
             assert different in ([], [item.place])
     for order in orders:

@@ -126,17 +126,17 @@ def test_a_process_killed_in_the_middle_of_a_shard(source: Path, tmp_path: Path)
     """By the system, with half of the shard written: the same command makes it again, and what came after."""
     extract([source], tmp_path / "whole", THREE)
     script = (
-        "import os, signal, sys\n"
+        "import itertools, os, signal, sys\n"
         "from pathlib import Path\n"
-        "from ssdvae.data import shards\n"
+        "from ssdvae.data import stream\n"
         "from tests.data.test_shards import THREE, extract\n"
-        "source, out, extend = Path(sys.argv[1]), Path(sys.argv[2]), shards._Lines.extend\n"
-        "def killed(lines, some):\n"
-        "    extend(lines, some)\n"
+        "source, out, write = Path(sys.argv[1]), Path(sys.argv[2]), stream.write_shard\n"
+        "def killed(path, lines):\n"
         "    if (out / 'part-00001.jsonl.gz').exists():\n"
-        "        lines.file.flush()\n"
+        "        write(path, itertools.islice(lines, 1))\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "shards._Lines.extend = killed\n"
+        "    write(path, lines)\n"
+        "stream.write_shard = killed\n"
         "extract([source], out, THREE)\n"
     )
     command = [sys.executable, "-c", script, str(source), str(tmp_path / "out")]

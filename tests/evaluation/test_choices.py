@@ -13,13 +13,12 @@ from torch import Tensor
 
 from ssdvae.data.batches import Batch
 from ssdvae.data.events import MISSING, Event
-from ssdvae.data.items import ItemBuilder, Script
+from ssdvae.data.items import ItemBuilder, Question, Script
 from ssdvae.data.options import PrepareOptions
 from ssdvae.data.vocabulary import UNKNOWN, Inventory, Vocabulary
 from ssdvae.evaluation.choices import (
     EventEncoder,
     OptionScores,
-    Question,
     event_log_probs,
     interval,
     score_questions,
@@ -79,7 +78,7 @@ def test_both_sides_of_a_masked_event_are_used() -> None:
     """The likelihood of the whole document ranks at least as well as that of the event after its past."""
     oracle = Oracle(World.embedded())
     items = [item for item in builder(40).masked() if item.place < len(item.events) - 1]
-    questions = [Question(i.events[: i.place], i.candidates, i.events[i.place + 1 :]) for i in items]
+    questions = [item.question for item in items]
     whole, _ = score_questions("masked", oracle, questions, False, SETTINGS)
     past = score_scripts(
         oracle,

@@ -15,6 +15,7 @@ from ssdvae.extraction import encoder as module
 from ssdvae.extraction.annotate import load_annotator
 from ssdvae.extraction.classifier import learn_lexicon
 from ssdvae.extraction.encoder import EncoderAnnotator, read_bare, read_sentence, train_encoder
+from ssdvae.io import weights
 from ssdvae.io.errors import DataError, UserError
 
 transformers = pytest.importorskip("transformers")
@@ -196,7 +197,7 @@ def test_a_killed_training_resumes_exactly(
     texts = [Document(str(number), tuple(examples()[:8])) for number in range(8)]
     whole = train_encoder(examples(), texts, None, str(folder))
     monkeypatch.setattr(module, "SAVE_SECONDS", 0.0)
-    save = module.save_training
+    save = weights.save_training
 
     def save_and_die(path: Path, network: Any, optimizer: Any, metadata: dict[str, str]) -> None:
         save(path, network, optimizer, metadata)

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -67,14 +67,15 @@ def hub(tmp_path: Path) -> Iterator[str]:
     server.shutdown()
 
 
-def load(name: str, endpoint: str, cache: Path) -> subprocess.CompletedProcess[str]:
+def load(names: Sequence[str], endpoint: str, cache: Path) -> subprocess.CompletedProcess[str]:
     """In a process of its own: the address of the hub is read when its library is imported."""
     script = (
         "import sys, ssdvae\n"
         "from ssdvae.io.errors import UserError\n"
-        "try: model = ssdvae.load(sys.argv[1])\n"
-        "except UserError as error: sys.exit(str(error))\n"
-        "print(type(model).__name__, len(model.vocabulary), len(model.frames))"
+        "for name in sys.argv[1:]:\n"
+        "    try: model = ssdvae.load(name)\n"
+        "    except UserError as error: sys.exit(str(error))\n"
+        "    print(type(model).__name__, len(model.vocabulary), len(model.frames))"
     )
     environment = {
         **os.environ,
@@ -83,18 +84,15 @@ def load(name: str, endpoint: str, cache: Path) -> subprocess.CompletedProcess[s
         "HF_HUB_DISABLE_XET": "1",
         "NO_PROXY": "127.0.0.1",
     }
-    return subprocess.run(
-        [sys.executable, "-c", script, name], capture_output=True, text=True, env=environment, timeout=600
-    )
+    command = [sys.executable, "-c", script, *names]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
 
 
-def test_a_model_is_loaded_by_its_name(hub: str, tmp_path: Path) -> None:
-    done = load("someone/toy", hub, tmp_path / "cache")
+def test_a_model_is_loaded_by_its_name_and_one_that_the_hub_does_not_have_is_a_clear_message(
+    hub: str, tmp_path: Path
+) -> None:
+    done = load(["someone/toy", "someone/else"], hub, tmp_path / "cache")
     assert done.stdout.split() == ["SSDVAE", "11", "3"], done.stderr
-
-
-def test_a_model_that_the_hub_does_not_have_is_a_clear_message(hub: str, tmp_path: Path) -> None:
-    done = load("someone/else", hub, tmp_path / "cache")
     assert done.returncode == 1
     assert "there is no folder someone/else" in done.stderr
     assert "Traceback" not in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -55,24 +56,30 @@ def test_a_packaged_model_has_a_seal(
         ssdvae.load("wiki-en")
 
 
-@pytest.mark.parametrize("run", [0, 1])
-@pytest.mark.parametrize("name", ["hidden", "embedding"])
 def test_sizes_that_the_weights_do_not_have_are_refused_before_anything_is_built(
-    runs: list[Path], tmp_path: Path, run: int, name: str
+    runs: list[Path], tmp_path: Path
 ) -> None:
     """In a process that cannot have much memory."""
-    folder = tmp_path / "large"
-    shutil.copytree(runs[run], folder)
-    unsealed(folder, **{name: 10**7})
+    folders = []
+    for run, name in itertools.product((0, 1), ("hidden", "embedding")):
+        folders.append(tmp_path / f"large-{run}-{name}")
+        shutil.copytree(runs[run], folders[-1])
+        unsealed(folders[-1], **{name: 10**7})
     script = (
         "import resource, sys, ssdvae\n"
         "from ssdvae.models import registry\n"
         "resource.setrlimit(resource.RLIMIT_DATA, (2**31, 2**31))\n"
-        "try: ssdvae.load(sys.argv[1])\n"
-        "except ssdvae.UserError as error: sys.exit(str(error))"
+        "for folder in sys.argv[1:]:\n"
+        "    try: ssdvae.load(folder)\n"
+        "    except ssdvae.UserError as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", script, folder], capture_output=True, text=True, timeout=600)
-    assert re.match(r".*model\.safetensors: found \[.* numbers in .*, expected \[.*0000000", done.stderr)
+    command = [sys.executable, "-c", script, *map(str, folders)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    refused = done.stdout.splitlines()
+    assert len(refused) == len(folders), done.stderr
+    for folder, message in zip(folders, refused, strict=True):
+        assert message.startswith(str(folder))
+        assert re.match(r".*model\.safetensors: found \[.* numbers in .*, expected \[.*0000000", message)
 
 
 def test_weights_that_do_not_fit_into_the_memory_are_refused(

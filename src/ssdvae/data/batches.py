@@ -11,8 +11,10 @@ what one would.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -153,23 +155,20 @@ def collate(
 
     ``observed`` has the observed frames of all events, as ``mask_frames`` returns them; by default none is.
     """
-    frames = torch.from_numpy(documents.gather(documents.frames, rows, -1)).long()
-    ends, times = documents.ends, documents.times
+
+    def gathered(values: NDArray[Any], padding: float) -> Tensor:
+        found = torch.from_numpy(documents.gather(values, rows, padding))
+        return found.long() if found.dtype == torch.int32 else found
+
+    frames = gathered(documents.frames, -1)
+    padding = {"soft_frames": -1, "soft_weights": 0, "ends": False, "times": math.nan}
+    further = {name: getattr(documents, name) for name in padding}
     return Batch(
-        tokens=torch.from_numpy(documents.gather(documents.tokens, rows, 0)).long(),
+        tokens=gathered(documents.tokens, 0),
         frames=frames,
-        observed=torch.full_like(frames, -1)
-        if observed is None
-        else torch.from_numpy(documents.gather(observed, rows, -1)).long(),
+        observed=torch.full_like(frames, -1) if observed is None else gathered(observed, -1),
         mask=torch.from_numpy(documents.places(rows)[1]),
-        soft_frames=None
-        if documents.soft_frames is None
-        else torch.from_numpy(documents.gather(documents.soft_frames, rows, -1)).long(),
-        soft_weights=None
-        if documents.soft_weights is None
-        else torch.from_numpy(documents.gather(documents.soft_weights, rows, 0)),
-        ends=None if ends is None else torch.from_numpy(documents.gather(ends, rows, False)),
-        times=None if times is None else torch.from_numpy(documents.gather(times, rows, np.nan)),
+        **{name: gathered(values, padding[name]) for name, values in further.items() if values is not None},
     )
 
 

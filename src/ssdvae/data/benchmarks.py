@@ -35,6 +35,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from ssdvae.data.events import MISSING, Words, one_word
+from ssdvae.data.items import Question
 from ssdvae.data.readers.jsonl import filled_lines
 from ssdvae.io.errors import DataError, Malformed, UserError, locate_errors, shorten
 from ssdvae.io.files import AnyPath, sha256, translate_os_errors
@@ -290,29 +291,15 @@ def _rating(text: str) -> float:
     return rating
 
 
-@dataclass(frozen=True, slots=True)
-class NarrativeItem:
-    """The other events of a document, the one that was taken out, and wrong candidates."""
-
-    context: tuple[Words, ...]
-    truth: Words
-    wrong: tuple[Words, ...]
-
-    @property
-    def candidates(self) -> tuple[Words, ...]:
-        """The events to choose from, the true one first."""
-        return (self.truth, *self.wrong)
-
-
-def read_mcnc(path: AnyPath) -> list[NarrativeItem]:
-    """Return the items of a file, plain or .gz; blank lines are ignored."""
+def read_mcnc(path: AnyPath) -> list[Question]:
+    """Return the items of a file, plain or .gz: the last event of each document is asked for."""
     items = list(_narratives(path))
     if not items:
         raise DataError(path, None, "no items", f"events, {HOLDOUT}, an event, {WRONG}, events, {DOCUMENT}")
     return items
 
 
-def _narratives(path: AnyPath) -> Iterator[NarrativeItem]:
+def _narratives(path: AnyPath) -> Iterator[Question]:
     marks = (HOLDOUT, WRONG, DOCUMENT)
     parts: list[list[Words]] = [[]]
     number = 0
@@ -337,8 +324,8 @@ def _narratives(path: AnyPath) -> Iterator[NarrativeItem]:
         yield _narrative(*parts, *[[]] * (len(marks) - len(parts)))
 
 
-def _narrative(context: list[Words], truth: list[Words], wrong: list[Words]) -> NarrativeItem:
+def _narrative(context: list[Words], truth: list[Words], wrong: list[Words]) -> Question:
     if not context or len(truth) != 1 or not wrong:
         found = f"an item of {len(context)} events, {len(truth)} taken out and {len(wrong)} wrong ones"
         raise Malformed(found, "events, 1 taken out, and wrong ones")
-    return NarrativeItem(tuple(context), truth[0], tuple(wrong))
+    return Question(tuple(context), (truth[0], *wrong))

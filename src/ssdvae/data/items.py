@@ -158,6 +158,24 @@ def writable(word: str) -> bool:
 # Masked event, ordering
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A place in a document, and candidates for its event; the first is right."""
+
+    before: Script
+    candidates: tuple[Words, ...]
+    after: Script = ()
+
+    @property
+    def context(self) -> Script:
+        return self.before + self.after
+
+    @property
+    def options(self) -> tuple[Script, ...]:
+        """The documents to choose from, the true one first."""
+        return tuple((*self.before, candidate, *self.after) for candidate in self.candidates)
+
+
 Word = Annotated[
     str,
     BeforeValidator(lambda word: MISSING if word is None else word),
@@ -184,15 +202,10 @@ class MaskedItem(Record, extra="ignore"):
         return self
 
     @property
-    def candidates(self) -> tuple[Words, ...]:
-        """The events to choose from, the true one first."""
-        return (self.events[self.place], *self.others)
-
-    @property
-    def options(self) -> tuple[Script, ...]:
-        """The documents to choose from, the true one first."""
+    def question(self) -> Question:
+        """The place, with the events to choose from."""
         before, after = self.events[: self.place], self.events[self.place + 1 :]
-        return tuple((*before, candidate, *after) for candidate in self.candidates)
+        return Question(before, (self.events[self.place], *self.others), after)
 
 
 class OrderItem(Record, extra="ignore"):

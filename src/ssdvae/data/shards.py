@@ -119,26 +119,13 @@ def _same_work(folder: Path, path: Path, header: Mapping[str, Any]) -> None:
         )
 
 
-@contextlib.contextmanager
-def open_shard(path: Path) -> Iterator[list[str] | _Lines]:
-    """Yield a list to extend with the records of a shard, as lines of JSON, whatever its format."""
+def write_shard(path: Path, lines: Iterable[str]) -> None:
+    """Write records, given as lines of JSON, in the format of the shard."""
     if path.suffix.lower() == ".parquet":
-        lines: list[str] = []
-        yield lines
         write_parquet(path, lines)
     else:
         with open_text_for_writing(path) as file:
-            yield _Lines(file)
-
-
-class _Lines:
-    """A text file with the ``extend`` of a list of lines."""
-
-    def __init__(self, file: Any) -> None:
-        self.file = file
-
-    def extend(self, lines: Iterable[str]) -> None:
-        self.file.writelines(line + "\n" for line in lines)
+            file.writelines(line + "\n" for line in lines)
 
 
 def write_parquet(path: Path, lines: Iterable[str]) -> None:
@@ -148,18 +135,18 @@ def write_parquet(path: Path, lines: Iterable[str]) -> None:
 
     table = pa.Table.from_pylist([json.loads(line) for line in lines])
     # A column without values in this shard may have some in another.
-    layout = pa.schema([pa.field(f.name, _filled(f.type)) for f in table.schema])
+    layout = pa.schema(filled(pa.struct(table.schema)))
     parquet.write_table(table.cast(layout), path, compression="zstd")
 
 
-def _filled(kind: Any) -> Any:
-    """Return a type without the null type, which not every program reads."""
+def filled(kind: Any) -> Any:
+    """Return a type with text for the null type, which not every program reads."""
     import pyarrow as pa
 
     if pa.types.is_null(kind):
         return pa.string()
     if pa.types.is_list(kind):
-        return pa.list_(_filled(kind.value_type))
+        return pa.list_(filled(kind.value_type))
     if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, _filled(f.type)) for f in kind])
+        return pa.struct([pa.field(f.name, filled(f.type)) for f in kind])
     return kind

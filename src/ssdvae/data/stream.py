@@ -30,11 +30,11 @@ from ssdvae.data.readers.text import frame_file
 from ssdvae.data.shards import (
     is_file_name,
     list_shards,
-    open_shard,
     read_note,
     shard_name,
     unfinished,
     write_note,
+    write_shard,
 )
 from ssdvae.engine.pool import chunked, map_in_processes
 from ssdvae.io.errors import DataError, UserError
@@ -196,13 +196,18 @@ class _ShardMaker:
         read, counts, errors = 0, Counter[str](), list[str]()
         if files is not None:
             tasks = self.read(files, lambda error: errors.append(str(error)))
-        with atomic_write(shard) as temporary, open_shard(temporary) as lines:
+
+        def lines() -> Iterator[str]:
+            nonlocal read
             for chunk in chunked(tasks, self.chunk):
                 made = self.work(chunk)
-                lines.extend(made.lines)
                 read += made.read
                 counts.update(made.counts)
-                errors += made.errors
+                errors.extend(made.errors)
+                yield from made.lines
+
+        with atomic_write(shard) as temporary:
+            write_shard(temporary, lines())
         write_note(shard, read, counts, errors)
         return Chunk(read, (), dict(counts), tuple(errors))
 

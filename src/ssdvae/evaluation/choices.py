@@ -17,7 +17,7 @@ vectors of candidate and context.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from ssdvae.data.batches import collate, generator, in_order
 from ssdvae.data.benchmarks import read_mcnc
 from ssdvae.data.documents import Documents
 from ssdvae.data.events import MISSING, Words, folded
-from ssdvae.data.items import MaskedItem, OrderItem, Script, credits, read_items
+from ssdvae.data.items import MaskedItem, OrderItem, Question, Script, credits, read_items
 from ssdvae.data.vectors import read_vectors
 from ssdvae.data.vocabulary import Vocabulary
 from ssdvae.evaluation.options import EvaluateOptions
@@ -121,23 +121,6 @@ def log_mean(log_probs: Array, left_out: NDArray[np.bool_]) -> Array:
 
 
 Tokens = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A place in a document, and candidates for its event; the first is right."""
-
-    before: Script
-    candidates: tuple[Words, ...]
-    after: Script = ()
-
-    @property
-    def context(self) -> Script:
-        return self.before + self.after
-
-    @property
-    def options(self) -> tuple[Script, ...]:
-        return tuple((*self.before, candidate, *self.after) for candidate in self.candidates)
 
 
 class EventEncoder:
@@ -316,17 +299,14 @@ def run_mcnc(evaluation: Evaluation, data: Data) -> Result:
     # With the candidate, no more events than a document that the model is measured on.
     most = max(1, settings.events - 1) if settings.events else None
     questions = [
-        Question(item.context[-most:] if most else item.context, item.candidates)
-        for item in read_mcnc(data.path)
+        replace(question, before=question.before[-most:]) if most else question
+        for question in read_mcnc(data.path)
     ]
     return answer("mcnc", evaluation, questions)
 
 
 def run_masked(evaluation: Evaluation, data: Data) -> Result:
-    questions = [
-        Question(item.events[: item.place], item.candidates, item.events[item.place + 1 :])
-        for item in read_items(data.path, MaskedItem)
-    ]
+    questions = [item.question for item in read_items(data.path, MaskedItem)]
     return answer("masked", evaluation, questions)
 
 

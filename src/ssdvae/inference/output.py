@@ -27,6 +27,7 @@ from ssdvae.data.events import Event, Slots
 from ssdvae.data.options import StreamOptions
 from ssdvae.data.readers import Skipped
 from ssdvae.data.readers.jsonl import write_records
+from ssdvae.data.shards import filled
 from ssdvae.data.stream import Chunk, Streamed, Task, document_files, parse_document, stream
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.inference.inputs import OovStats
@@ -145,11 +146,7 @@ def _each(answers: Answer | Iterable[Answer]) -> Iterable[Answer]:
 def _write_table(path: Path, rows: Iterator[Row], kind: Any) -> None:
     first = list(islice(rows, ROWS))
     # Columns without any value in the first rows hold text.
-    fields = [
-        pa.field(field.name, pa.string() if pa.types.is_null(field.type) else field.type)
-        for field in pa.Table.from_pylist(first).schema
-    ]
-    schema = pa.schema(fields)
+    schema = pa.schema(filled(pa.struct(pa.Table.from_pylist(first).schema)))
     if kind is pyarrow.csv.CSVWriter and any(pa.types.is_nested(field.type) for field in schema):
         raise UserError("vectors do not fit into a table of CSV\nwrite .parquet or .jsonl instead")
     with kind(path, schema) as writer:

@@ -73,12 +73,10 @@ class ScoredEvent:
     def lateness(self) -> str:
         """Say whether the event came late or early, and how likely a time as long or as short is."""
         tails = (("late", self.later), ("early", self.earlier))
-        found = next(((name, p) for name, p in tails if p is not None and p < UNUSUAL), None)
-        return (
-            ""
-            if found is None
-            else f"{found[0]}, {max(found[1], 0.001):.1%}{' at most' * (found[1] < 0.001)}"
-        )
+        for name, p in tails:
+            if p is not None and p < UNUSUAL:
+                return f"{name}, {max(p, 0.001):.1%}{' at most' * (p < 0.001)}"
+        return ""
 
     def to_record(self, names: Slots) -> dict[str, Any]:
         record = {**gold_record(self.event, names), "nats": round(self.nats, 6)}
@@ -363,23 +361,13 @@ class Anomaly:
         return self.document.events[self.place]
 
     def to_record(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "event": self.place + 1,
-            **self.scored.to_record(self.expected.slots),
-            "document_nats": round(self.document.nats, 6),
-            **(
-                {}
-                if (share := self.document.percentile) is None
-                else {"document_percentile": round(share, 2)}
-            ),
-            "expected": [event.to_record(self.expected.slots) for event in self.expected.events],
-            **(
-                {}
-                if self.expected.end_probability is None
-                else {"end_probability": self.expected.end_probability}
-            ),
-        }
+        slots, share, end = self.expected.slots, self.document.percentile, self.expected.end_probability
+        record = {"id": self.id, "event": self.place + 1, **self.scored.to_record(slots)}
+        record["document_nats"] = round(self.document.nats, 6)
+        if share is not None:
+            record["document_percentile"] = round(share, 2)
+        record["expected"] = [event.to_record(slots) for event in self.expected.events]
+        return record if end is None else {**record, "end_probability": end}
 
     def rows(self) -> Iterator[Row]:
         """Yield one row, with the most likely outcome of the forecast."""

@@ -18,7 +18,6 @@ from ssdvae.reproduction.paper import (
     ABLATION,
     CITATIONS,
     CURVES,
-    RNNLMS_WITH_VECTOR,
     SOURCE,
     Configuration,
     published_figures,
@@ -140,11 +139,8 @@ class Column:
 
     def printed(self, row: Configuration) -> PublishedFigure | None:
         """Return the paper's figure for a row; None where it has none."""
-        for p in () if row in RNNLMS_WITH_VECTOR else self.published:
-            own = (row.model, row.observe, row.attention if p.attention else "")
-            if (p.model, p.observe, p.attention) == own:
-                return p
-        return None
+        options = row.train_options({}, seed=1)
+        return next((p for p in self.published if p.is_of(options)), None)
 
 
 def table_columns(table: str, split: Split, cloze: Sequence[str]) -> list[Column]:

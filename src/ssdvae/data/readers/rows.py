@@ -168,7 +168,12 @@ def _parquet_columns(path: Path) -> list[str]:
 
 
 def named_rows(path: Path, format: str, report: Report, names: Names, needed: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows of a CSV or Parquet table as mappings; only the ``needed`` columns must exist."""
+    """Yield the rows of a table as mappings. Only the ``needed`` columns must exist; in JSON lines, none."""
+    if format == "jsonl":
+        for number, record in json_records(path, report):
+            there = {column: next((n for n in known if n in record), "") for column, known in names.items()}
+            yield number, {column: record.get(name) for column, name in there.items()}
+        return
     found: dict[str, int] = {}
 
     def choose(header: list[str]) -> list[int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdvae.data.options import ExtractOptions
-from ssdvae.data.readers.rows import DOCUMENT, TABLES, Names, Row, json_records, named_rows
+from ssdvae.data.readers.rows import DOCUMENT, TABLES, named_rows
 from ssdvae.extraction.tree import NO_HEAD, ParsedDocument, RawDocument, Token, Tree
 from ssdvae.io.errors import DataError, UserError, not_installed, shorten
 from ssdvae.io.files import Report, text_lines
@@ -36,24 +36,13 @@ def read_text(path: Path, options: ExtractOptions, report: Report) -> Iterator[R
 def read_table(path: Path, options: ExtractOptions, report: Report, format: str) -> Iterator[RawDocument]:
     """Yield each row of a table (csv, parquet, jsonl) as a document."""
     columns = {"text": (options.text_column.lower(),), "document": DOCUMENT}
-    rows = (
-        _named_values(path, report, columns)
-        if format == "jsonl"
-        else named_rows(path, format, report, columns, ("text",))
-    )
-    for number, cells in rows:
+    for number, cells in named_rows(path, format, report, columns, ("text",)):
         text, id = cells["text"], cells.get("document")
         if isinstance(text, str):
             yield RawDocument(f"{path.name}:{number}" if id in (None, "") else str(id), path, number, text)
         else:
             hint = "another column is named with --text-column; MegaWika is read with --format megawika"
             report(DataError(path, number, shorten(text), "a text", hint, unit=TABLES[format]))
-
-
-def _named_values(path: Path, report: Report, columns: Names) -> Iterator[Row]:
-    for number, record in json_records(path, report):
-        places = {column: next((n for n in names if n in record), "") for column, names in columns.items()}
-        yield number, {column: record.get(name) for column, name in places.items()}
 
 
 def read_wikiextractor(path: Path, options: ExtractOptions, report: Report) -> Iterator[RawDocument]:
