@@ -49,6 +49,9 @@ ROWS = {
 }
 
 
+CODE_ROWS = [code_row(e) for e in OBSERVED]
+
+
 @cache
 def results(sweep: str) -> ResultTable:
     """Return the figures of a sweep in docs/cells."""
@@ -125,7 +128,11 @@ CLOZE = {
 
 def perplexities() -> str:
     """As the paper counts, without separators, and what compares all models."""
-    figures = {"with separators": "ppl_with_separators", "`ppl`": "ppl", "`ppl_bound`": "ppl_bound"}
+    figures = {
+        "`ppl_with_separators`": "ppl_with_separators",
+        "`ppl`, ours": "ppl",
+        "`ppl_bound`, ours": "ppl_bound",
+    }
     return _table({title: (figure, "corpus") for title, figure in figures.items()}, 1)
 
 
@@ -146,7 +153,7 @@ def _table(columns: dict[str, tuple[str, str]], unit: float) -> str:
     head, lines = [""], [[name] for name in ROWS]
     for title, (figure, data) in columns.items():
         in_paper = PAPER.get((figure, data))
-        head += [f"{title}: paper", "ours"] if in_paper else [title]
+        head += [f"{title}, paper", f"{title}, ours"] if in_paper else [title]
         for line, row in zip(lines, ROWS.values(), strict=True):
             if in_paper:
                 line.append(_papers(row, figure, in_paper, unit))
@@ -155,6 +162,8 @@ def _table(columns: dict[str, tuple[str, str]], unit: float) -> str:
 
 
 def _papers(row: Configuration, figure: str, data: str, unit: float) -> str:
+    if row in CODE_ROWS:
+        return "(as text)"
     wanted = (row.model, row.observe, figure, data, "valid")
     for p in published_figures().figures:
         if row not in RNNLMS_WITH_VECTOR and (p.model, p.observe, p.figure, p.data, p.split) == wanted:
