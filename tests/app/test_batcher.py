@@ -52,6 +52,21 @@ def gathered(counting: Counting, questions: Sequence[Asked], turn: int = 100, wo
     return asyncio.run(run())
 
 
+def test_an_answer_that_was_cancelled_before_its_turn_does_not_stop_the_thread() -> None:
+    counting = Counting()
+    counting.go.set()
+
+    async def run() -> tuple[list[Any], bool]:
+        batcher = Batcher(counting, 100)
+        batcher._in_thread("nobody", [1], lambda: None).cancel()
+        answers = await asyncio.wait_for(batcher.ask("a", [2], [1]), 60)
+        alive = batcher._thread.is_alive()
+        batcher.close()
+        return answers, alive
+
+    assert asyncio.run(run()) == ([4], True)
+
+
 def test_what_is_alike_is_answered_together_and_each_gets_its_own() -> None:
     counting = Counting()
     questions = [("a", [2, 3]), ("b", [4]), ("a", [5]), ("a", [6, 7])]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -11,7 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.app.conftest import Served
+from tests.app.conftest import Served, serving
 from tests.browsing import Opened, needs_browser
 from tests.browsing import browser as browser
 from tests.report.conftest import WORD
@@ -192,6 +194,32 @@ def test_documents_are_found_by_frame_and_words(open_view: Open) -> None:
     expect(first).not_to_have_text(before)
     page.get_by_role("link", name="Open it in Read").first.click()
     expect(page.locator(".answer .frame")).to_have_count(5)
+
+
+def test_two_models_go_along_from_view_to_view(browser: Browser, runs: list[Path]) -> None:
+    second = runs[0].parent / "again"
+    if not second.exists():
+        second.symlink_to(runs[0])
+    with serving([runs[0], second]) as both:
+        opened = Opened(browser, both.link + "/read")
+        page = opened.page
+        page.locator("[name=e]").first.fill("chased ann dog")
+        expect(page.locator(".answer .frame")).to_have_count(1)
+        page.locator("[name=beside]").select_option("again")
+        expect(page.locator(".answer .frame")).to_have_count(2)
+        assert page.locator(".by").all_inner_texts() == ["ssdvae", "again"]
+        page.get_by_role("link", name="What could happen next?").click()
+        expect(page.get_by_role("region", name="Events, again")).to_be_visible()
+        page.get_by_role("link", name="Fill", exact=True).click()
+        expect(page).to_have_url(re.compile("/fill"))
+        page.locator("[name=e]").nth(1).fill("?")
+        candidate = page.locator("#found th a").first
+        text = candidate.inner_text()
+        candidate.press("Enter")  # it takes the place of what is missing
+        expect(page.locator("[name=e]").nth(1)).to_have_value(text)
+        assert parse_qs(urlsplit(page.url).query)["beside"] == ["again"]
+        assert opened.wrong == []
+        page.context.close()
 
 
 def test_hostile_words_do_nothing(open_view: Open) -> None:

@@ -100,6 +100,21 @@ def test_events_are_typed_in_fields(browser: Browser, log: Served, width: int, s
     expect(page.get_by_role("region", name="Activities")).to_be_visible()
     page.get_by_role("region", name="Events").locator("a").first.click()
     expect(page.get_by_role("textbox", name="Event 2: action")).not_to_have_value("")
+    page.goto(log.link + "/process")
+    activity = page.locator(".node.activity").nth(1)
+    activity.focus()  # all that comes before and after it, the rare too
+    place = activity.get_attribute("data-node")
+    both = f".path[data-from='{place}'], .path[data-to='{place}']"
+    assert page.locator(both).evaluate_all(
+        "paths => paths.every((path) => path.matches('.on:not([hidden])'))"
+    )
+    activity.blur()
+    expect(page.locator("svg.lit")).to_have_count(0)
+    page.get_by_text("The numbers as a table").first.click()
+    rows = page.locator("#process-paths tbody tr:visible")
+    before = rows.count()
+    page.get_by_label("Find an activity").first.fill(EVENTS[1].split()[0])
+    assert 0 < rows.count() < before
     for path in ("/read?" + CASE, "/process", "/documents?anomalies=1"):
         page.goto(log.link + path)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path

@@ -328,8 +328,11 @@ def test_two_models_answer_side_by_side_and_answers_are_saved(runs: list[Path], 
         assert "<h2>rnnlm</h2>" in page
         page = both.ask(f"/next?{urlencode([*events[:1], ('beside', 'rnnlm')])}").text
         assert page.count("Probabilities:") == 2
-        page = both.ask(f"/similar?{urlencode(events[:1])}").text
-        assert "cosine" in page
+        page = both.ask(f"/read?{urlencode([*events[:1], ('beside', 'rnnlm')])}").text
+        assert "infers no frames" in page
+        assert page.count('class="belief"') == 1  # the first model has answered
+        page = both.ask(f"/similar?{urlencode([events[0], events[2]])}").text
+        assert [page.count(f"<caption>Events like “{text}") for text in ("chased", "tried")] == [1, 1]
         assert "chased" in page
         for view in ("read", "next", "similar", "frames", "documents"):
             asked = urlencode([*events[:1], ("format", "json")])
@@ -342,9 +345,17 @@ def test_two_models_answer_side_by_side_and_answers_are_saved(runs: list[Path], 
         assert "<script>alert(3)" not in card
         assert "mit" not in card
         # What the model does not know is said.
-        assert "is unknown to the model" in both.ask("/read?e=zzz+ann").text
+        page = both.ask("/read?e=zzz+ann").text
+        assert "is unknown to the model: its frame is guessed from the other words" in page
+        assert re.search(r"Guesses:.*?/frames\?run=packed&amp;q=", page, re.DOTALL)
+        assert "Likely frames" not in page
+        assert "<h2>Trial</h2>" in both.ask("/frames?q=trial").text
         assert both.ask("/frames/Trial").status == 307
-        assert both.ask("/nothing").status == 404
+        refused = both.ask("/nothing")
+        assert (refused.status, refused.json["detail"]) == (404, "there is no page /'nothing'")
+        refused = both.ask("/<b>nothing", Accept="text/html,*/*")  # to somebody who looks at it
+        assert (refused.status, "<b>" in refused.text) == (404, False)
+        assert '<p role="alert">there is no page' in refused.text
 
 
 def test_the_command_says_what_is_wrong(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:

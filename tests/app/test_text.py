@@ -83,8 +83,8 @@ def test_a_text_is_typed_and_read(browser: Browser, runs: list[Path], spacy_mode
         page.get_by_label("A text, in English").fill(TEXT)
         page.get_by_role("button", name="Find its events").click()
         expect(page.locator(".marked .span").first).to_contain_text("arrested")
-        page.get_by_text("Other frames").first.click()
-        expect(page.locator(".others .chips").first).to_be_visible()
+        page.get_by_text("Likely frames").first.click()
+        expect(page.locator(".others a[href*=frames]").first).to_be_visible()
         page.get_by_role("link", name="Change these events").click()
         expect(page.locator("[name=e]").first).to_have_value(re.compile("^arrested"))
         assert opened.wrong == []

@@ -150,6 +150,8 @@ class Batcher:
         found: Future[Sequence[Any]] = Future()
 
         def job() -> None:
+            if not found.set_running_or_notify_cancel():
+                return
             try:
                 INTERRUPT.set(check)
                 checkpoint()

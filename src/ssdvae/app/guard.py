@@ -13,11 +13,12 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ssdvae.app.batcher import HOST
 from ssdvae.app.options import ExploreOptions
+from ssdvae.report.render import render
 
 COOKIE = "ssdvae-token"
 
@@ -38,9 +39,21 @@ READ_SECONDS = 10.0
 """Seconds in which the headers of a request must come, and then its body."""
 
 
+class Problem(JSONResponse):
+    """An error: a page for a browser; for a program JSON, in the form in which FastAPI tells it."""
+
+    def __init__(self, status: int, message: str, headers: dict[str, str]) -> None:
+        super().__init__({"detail": message}, status, headers)
+        self.page = HTMLResponse(render("problem.html", title="Error", message=message), status, headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        html = "text/html" in Headers(scope=scope).get("accept", "")
+        await (self.page(scope, receive, send) if html else super().__call__(scope, receive, send))
+
+
 def problem(status: int, message: str, **headers: str) -> Response:
-    """Return an error in the form in which FastAPI tells it."""
-    return JSONResponse({"detail": message}, status, headers)
+    """Return an error."""
+    return Problem(status, message, headers)
 
 
 class Guard:

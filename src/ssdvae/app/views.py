@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, repeat, zip_longest
+from itertools import groupby, islice, repeat, zip_longest
 from typing import Any
 from urllib.parse import urlencode
 
@@ -120,11 +120,12 @@ class Reading:
     """The answer about one event."""
 
     block: EventBlock
-    others: Sequence[Name] = ()  # frames that it may also have
+    frames: Sequence[Name] = ()  # the likeliest, or guesses if the head is unknown
     unknown: str | None = None  # why nothing sure can be said
     surprise: str | None = None
     anomaly: bool = False
     expected: Chips | None = None  # in the place of an anomaly
+    model: str | None = None  # whose answer this is, where there are two
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,7 @@ class State:
     run: str = ""
     lines: tuple[Line, ...] = ()
     rest: Mapping[str, str] = field(default_factory=dict)
+    beside: str = ""  # the model that answers beside the first
 
     @classmethod
     def of(cls, query: Sequence[tuple[str, str]]) -> State:
@@ -160,9 +162,9 @@ class State:
         texts = [*several.pop("e", []), *map(in_one_line, zip_longest(*fields, fillvalue=""))]
         frames = several.pop("f", [])
         frames += [""] * (len(texts) - len(frames))
-        run = several.pop("run", [""])[0]
+        run, beside = (several.pop(name, [""])[0] for name in ("run", "beside"))
         rest = {name: values[-1].strip() for name, values in several.items()}
-        return cls(run, tuple(map(Line, texts, frames)), rest)
+        return cls(run, tuple(map(Line, texts, frames)), rest, beside)
 
     def get(self, name: str) -> str:
         """Return a value of the address, empty if it is not there."""
@@ -189,8 +191,8 @@ class State:
         return self.address(view, *self.script(), *rest, ("format", format))
 
     def address(self, view: str, *parts: tuple[str, str]) -> str:
-        """Return the address of a view of the same model; what is empty is left out, but not in a script."""
-        pairs = [("run", self.run), *parts]
+        """Return the address of a view of the same models; what is empty is left out, but not in a script."""
+        pairs = [("run", self.run), ("beside", self.beside), *parts]
         kept = [(name, value) for name, value in pairs if value or name in ("e", "f")]
         return f"/{view}" + (f"?{urlencode(kept)}" if kept else "")
 
@@ -229,7 +231,7 @@ class Views:
         links = [
             (title, state.address(name, *(script if name in EDITED else [])), name == view)
             for name, (title, _) in titles.items()
-            if name != "process" or of.terms is LOG
+            if name != "process" or (of.terms is LOG and of.library.corpus is not None)
         ]
         title, heading = titles[view]
         shared = {
@@ -245,8 +247,11 @@ class Views:
 
     def _sides(self, state: State) -> list[ExploredModel]:
         """Return the model, and the one beside it if another is named."""
-        names = dict.fromkeys((self.explorer.find(state.run).name, state.get("beside")))
-        return [self.explorer.find(name) for name in names if name]
+        names = dict.fromkeys((self.explorer.find(state.run).name, state.beside))
+        sides = [self.explorer.find(name) for name in names if name]
+        if len({side.model.slots for side in sides}) > 1:
+            raise UserError("the two models know events of other slots, and cannot be asked the same")
+        return sides
 
     async def _events(self, state: State, of: ExploredModel) -> tuple[Event, ...]:
         return await self.explorer.parse_events(of, [line.text for line in state.events])
@@ -255,8 +260,8 @@ class Views:
         """Return the frames of events that are typed, or of those of a text, which is shown with them."""
         of, error, text = self.explorer.find(state.run), None, state.get("text")
         events: tuple[Event, ...] = ()
-        lines, summary = state.lines, None
-        answers: list[Any] = []
+        lines, summaries = state.lines, list[str]()
+        answers: list[FramesAndSurprisal] = []
         try:
             if text:
                 events = await self._extract(of, text)
@@ -265,8 +270,12 @@ class Views:
             else:
                 parts = await self.explorer.parse_documents(of, [[line.text] for line in state.events])
                 events = tuple(event for part in parts for event in part.events)
-            if events:
-                lines, summary, answers = await self._read(of, lines, parts)
+            sides = self._sides(state) if events else []
+            for side in sides:
+                name = side.name if len(sides) > 1 else ""
+                lines, summary, answer = await self._read(side, lines, parts, name)
+                summaries.append(f"{name}: {summary}" if name else summary)
+                answers.append(answer)
         except UserError as wrong:
             error = str(wrong)
         parser = has_parser(self.explorer.options.spacy_model)
@@ -279,7 +288,7 @@ class Views:
             lines=(*lines, Line()),
             pieces=pieces(text, events),
             warning=OovStats.of(of.model, [Document("", events)]).warning,
-            summary=summary,
+            summary=" ".join(summaries),
             text=text if of.model.slots == SLOTS else None,
             examples=list(examples(state, parser)) if of.model.slots == SLOTS else [],
             edit=read_address(state, events),
@@ -287,9 +296,11 @@ class Views:
         )
 
     async def _read(
-        self, of: ExploredModel, lines: Sequence[Line], parts: Sequence[Document]
-    ) -> tuple[tuple[Line, ...], str, list[Any]]:
-        """Return the lines, of which ``parts`` are the events, with their answers; a summary; the answers."""
+        self, of: ExploredModel, lines: Sequence[Line], parts: Sequence[Document], name: str
+    ) -> tuple[tuple[Line, ...], str, FramesAndSurprisal]:
+        """Return the lines, of which ``parts`` are the events, with one more answer to each, signed with
+        ``name``; a summary; and the whole answer.
+        """
         filled = [line for line in lines if line.text.strip()]
         told = [line.frame.strip() or None for line in filled]
         for name in filter(None, told):
@@ -308,12 +319,19 @@ class Views:
         given: Iterable[ScoredEvent | None] = repeat(None) if scored is None else scored.events
         answers = iter(
             [
-                _reading(found.unknown_words, *one, of.model.slots, expected.get(place))
+                replace(
+                    _reading(found.unknown_words, *one, State(of.name), of.model.slots),
+                    expected=expected.get(place),
+                    model=name,
+                )
                 for place, one in enumerate(zip(blocks, found.events, given, strict=False))
             ]
         )
         counts = {id(line): len(part.events) for line, part in zip(filled, parts, strict=True)}
-        read = [replace(line, answers=list(islice(answers, counts.get(id(line), 0)))) for line in lines]
+        read = [
+            replace(line, answers=[*line.answers, *islice(answers, counts.get(id(line), 0))])
+            for line in lines
+        ]
         summary = " → ".join(inferred.frame or "unknown" for inferred in found.events) + "."
         if scored is not None and scored.events[-1].event.head == END:
             rather = [f"{n.text} {percent(n.share or 0)}" for n in expected.get(len(events), Chips([])).names]
@@ -321,7 +339,7 @@ class Views:
                 filter(None, [_surprise(scored.events[-1], scored.slots), ", ".join(rather)])
             )
             summary += f" If the case ends here, that is {said}."
-        return tuple(read), summary, [FramesAndSurprisal(found, scored)]
+        return tuple(read), summary, FramesAndSurprisal(found, scored)
 
     async def _expected(self, of: ExploredModel, scored: ScoredDocument) -> dict[int, Chips]:
         """Return what was expected in the place of the most unusual events."""
@@ -392,7 +410,7 @@ class Views:
 
         async def ask(of: ExploredModel, document: Document) -> Side:
             (found,) = await self.explorer.fill(of, [document], FillOptions(top=SUGGESTIONS))
-            return Side(of.name, found, list(_filled(found)))
+            return Side(of.name, found, list(_filled(found, document, state)))
 
         return await self._blocks("fill", state, ask)
 
@@ -402,7 +420,7 @@ class Views:
         async def ask(of: ExploredModel, document: Document) -> Side:
             await self.explorer.library(of)
             found = await self.explorer.nearest(of, document.events, SUGGESTIONS)
-            return Side(of.name, found, [_nearest(found, of.library.titles)])
+            return Side(of.name, found, list(_nearest(found, of.library.titles)))
 
         return await self._blocks("similar", state, ask)
 
@@ -436,7 +454,10 @@ class Views:
 
     async def frames(self, state: State) -> str | Response:
         """Return one frame with its meaning, words and neighbours; or what a word is; or all frames."""
-        of, error, wanted = self.explorer.find(state.run), None, state.get("q")
+        of, error, asked = self.explorer.find(state.run), None, state.get("q")
+        # A frame is found in any case, and with blanks.
+        names = {name.lower(): name for name in of.model.frames.names}
+        wanted = names.get(asked.lower().replace(" ", "_"), asked)
         blocks: list[Any] = []
         more = None
         answers: list[FrameRow] = []
@@ -459,6 +480,7 @@ class Views:
                     *_frame(found, wanted, href),
                     Heading(title, 2),
                     *examples,
+                    *(_word(found, asked, href) if asked != wanted else ()),
                 ]
                 more = state.address("documents", ("frame", wanted)) if shown and library.name else None
             else:
@@ -480,7 +502,13 @@ class Views:
             blocks += (await self.explorer.process(of)).blocks
             answers = await self.explorer.unusual(of)
             cases = unusual_cases(answers, len(of.library.scored), href)
-            blocks = [*blocks[:2], Heading("Unusual cases", 2), *cases, Heading("All of it", 2), *blocks[2:]]
+            blocks = [
+                *blocks[:2],
+                Heading("Unusual cases", 2),
+                *cases,
+                Heading("Variants and times", 2),
+                *blocks[2:],
+            ]
         except UserError as wrong:
             error = str(wrong)
         return self._page("process", state, of, answers, error=error, found=blocks)
@@ -551,19 +579,19 @@ def _reading(
     block: EventBlock,
     inferred: InferredEvent,
     scored: ScoredEvent | None,
+    state: State,
     slots: Slots,
-    expected: Chips | None,
 ) -> Reading:
-    """Return the answer about an event."""
-    others = [Name(other.name, other.probability) for other in inferred.frames[inferred.frame is not None :]]
+    """Return the answer about an event; its frames lead to the view of frames."""
+    frames = [Name(f.name, f.probability, state.address("frames", ("q", f.name))) for f in inferred.frames]
     unknown = None
     if not inferred.head_known:
         head = inferred.event.head
         near = words.get(head) or words.get(head.lower())
-        said = f"it is read as “{near}”" if near else "its frame cannot be told"
+        said = f"it is read as “{near}”" if near else "its frame is guessed from the other words"
         unknown = f"“{head}” is unknown to the model: {said}"
     surprise = None if scored is None else _surprise(scored, slots)
-    return Reading(block, others, unknown, surprise, scored is not None and _is_odd(scored), expected)
+    return Reading(block, frames, unknown, surprise, scored is not None and _is_odd(scored))
 
 
 def _is_odd(event: ScoredEvent) -> bool:
@@ -629,28 +657,38 @@ def _listed(answer: Any) -> Sequence[Any]:
     return answer if isinstance(answer, list) else [answer]
 
 
-def _filled(found: FilledDocument) -> Iterator[Any]:
-    """Yield the candidates for each hole."""
+def _filled(found: FilledDocument, document: Document, state: State) -> Iterator[Any]:
+    """Yield the candidates for each hole, each a link to the document with it."""
     for hole in found.holes:
+
+        def href(event: Event, place: int = hole.place) -> str:
+            events = [*document.events[:place], event, *document.events[place + 1 :]]
+            return state.address("fill", *(("e", typed(e)) for e in events))
+
         yield Heading(f"Event {hole.place + 1}", 2)
         if hole.frames:
             yield "Its frame:"
             yield chips([(frame.name, frame.probability) for frame in hole.frames])
-        rows = [[typed(f.event), percent(f.probability), percent(f.before)] for f in hole.fillings]
+        rows: list[list[AnyCell]] = [
+            [Name(typed(f.event), None, href(f.event)), percent(f.probability), percent(f.before)]
+            for f in hole.fillings
+        ]
         head = ["may have been", "by both sides", "by what came before"]
-        yield Table(f"What event {hole.place + 1} may have been", head, rows)
+        among = FillOptions().beam
+        yield Table(f"What event {hole.place + 1} may have been: shares among {among} candidates", head, rows)
     if not found.holes:
         yield absent("Nothing is missing: type ? for an event, or ? in an event for a word.")
 
 
-def _nearest(found: Sequence[SimilarEvent], titles: Mapping[str, Title]) -> Table:
-    """Return the nearest events in a table."""
-    rows: list[list[AnyCell]] = []
-    for one in found:
-        title = titles.get(one.id)
-        where = Name(title.title, None, title.url or None) if title else Name(one.id)
-        rows.append([typed(one.asked), typed(one.event), where, f"{one.similarity:.2f}"])
-    return Table("The nearest events", ["event", "is like", "in", "cosine"], rows, names=3)
+def _nearest(found: Sequence[SimilarEvent], titles: Mapping[str, Title]) -> Iterator[Table]:
+    """Yield a table of the nearest events for each event."""
+    for asked, near in groupby(found, lambda one: one.asked):
+        rows: list[list[AnyCell]] = []
+        for one in near:
+            title = titles.get(one.id)
+            where = Name(title.title, None, title.url or None) if title else Name(one.id)
+            rows.append([typed(one.event), where, f"{one.similarity:.2f}"])
+        yield Table(f"Events like “{typed(asked)}”", ["event", "in", "cosine"], rows, names=2)
 
 
 FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8"}

@@ -272,7 +272,11 @@ def _overlap(one: Box, other: Box) -> bool:
 
 def process_section(process: Process, id: str = "process") -> Section:
     """Return the first part of the page about a log."""
-    blocks: list[Any] = [_headline(process), graph_figure(process), _variants(process, f"{id}-variants")]
+    blocks: list[Any] = [
+        _headline(process),
+        graph_figure(process, f"{id}-paths"),
+        _variants(process, f"{id}-variants"),
+    ]
     if process.percentiles is not None:
         blocks.append(_throughput(process))
     return Section(id, "The process", [*blocks, _activities(process, f"{id}-activities")], "Process")
@@ -300,7 +304,7 @@ def _headline(process: Process) -> Tiles:
     return Tiles(tiles)
 
 
-def graph_figure(process: Process) -> Figure:
+def graph_figure(process: Process, id: str | None = None) -> Figure:
     """Return the directly-follows graph as a picture with filters, and as a table."""
     names = [activity.name for activity in process.activities]
     more = len(names) - DRAWN
@@ -318,11 +322,15 @@ def graph_figure(process: Process) -> Figure:
         "Which activity directly follows which.",
         "On a line, how often and, if the log has times, the median time from one activity to the next. The "
         "main path into and out of each activity is always there; show more or fewer of the others below. "
-        f"Point at an activity, or tab to it, to see only its paths.{rest}",
+        f"Point at an activity, or tab to it, to see its paths, the rare ones too.{rest}",
         ProcessGraph("Directly-follows graph", process),
         legend="filters",
         table=Table(
-            "Directly-follows graph", ["activity", "next activity", "times", "median time"], rows, names=2
+            "Directly-follows graph",
+            ["activity", "next activity", "times", "median time"],
+            rows,
+            names=2,
+            id=id,
         ),
     )
 

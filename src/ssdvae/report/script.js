@@ -66,11 +66,16 @@ const enhance = (root) => {
   // A process: the paths of one activity, and filters of what is rare.
   all("svg.process", root).forEach((graph) => {
     const paths = all(".path", graph), nodes = all(".node", graph);
+    let gone = new Set();
     const light = (wanted) => {
-      paths.forEach((path) => path.classList.toggle("on", wanted(path.dataset)));
+      paths.forEach((path) => {
+        const { from, to } = path.dataset, on = wanted(path.dataset);
+        path.classList.toggle("on", on);
+        if (on && !gone.has(from) && !gone.has(to)) path.removeAttribute("hidden");
+      });
       graph.classList.add("lit");
     };
-    const dark = () => graph.classList.remove("lit");
+    const dark = () => { graph.classList.remove("lit"); sift(); };
     paths.forEach((path) => both(path, () => light((d) => d.from === path.dataset.from && d.to === path.dataset.to), dark));
     nodes.forEach((node) => {
       const id = node.dataset.node;
@@ -83,7 +88,7 @@ const enhance = (root) => {
         const count = least[input.dataset.least] = Number(input.dataset.counts.split(" ")[input.value]);
         input.nextElementSibling.textContent = `at least ${count.toLocaleString("en")} times`;
       });
-      const gone = new Set(nodes.filter((n) => n.matches(".activity") && n.dataset.count < least.activities).map((n) => n.dataset.node));
+      gone = new Set(nodes.filter((n) => n.matches(".activity") && n.dataset.count < least.activities).map((n) => n.dataset.node));
       nodes.forEach((node) => node.toggleAttribute("hidden", gone.has(node.dataset.node)));
       paths.forEach((path) => {
         const { from, to, count } = path.dataset;
