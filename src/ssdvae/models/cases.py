@@ -115,18 +115,28 @@ class CaseModel(LanguageModel):
 
 
 @torch.no_grad()
-def log_ends(model: Model, batch: Batch) -> Float[Tensor, "B M 2"] | None:
-    """Return log p(the case goes on) and log p(it ends) after each event; None without ends."""
+def log_ends(
+    model: Model, batch: Batch, states: Float[Tensor, "B M h"] | None = None
+) -> Float[Tensor, "B M 2"] | None:
+    """Return log p(the case goes on) and log p(it ends) after each event; None without ends.
+
+    ``states`` are those after the events, if they are there already.
+    """
     found = with_ends(model)
-    return None if found is None else found.end_log_probs(found.event_states(batch)).double()
+    if found is None:
+        return None
+    return found.end_log_probs(found.event_states(batch) if states is None else states).double()
 
 
 @torch.no_grad()
-def forecast_times(model: Model, batch: Batch) -> TimeForecast | None:
+def forecast_times(
+    model: Model, batch: Batch, states: Float[Tensor, "B M h"] | None = None
+) -> TimeForecast | None:
     """Return the distributions of times after each event; None without a clock, or without times."""
     if not isinstance(model, CaseModel) or model.clock is None or batch.times is None:
         return None
-    found: TimeForecast = model.clock(model.event_states(batch), batch.times)
+    states = model.event_states(batch) if states is None else states
+    found: TimeForecast = model.clock(states, batch.times)
     return found
 
 
