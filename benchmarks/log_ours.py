@@ -17,7 +17,7 @@ from benchmarks.log_measures import Predictions
 from ssdvae.data.batches import collate, within_bounds
 from ssdvae.data.documents import Documents
 from ssdvae.data.options import Split
-from ssdvae.inference.prefixes import after_every_event
+from ssdvae.inference.prefixes import after_every_event, read_once
 from ssdvae.io.files import atomic_write
 from ssdvae.models.base import as_language_model
 from ssdvae.models.cases import forecast_times
@@ -66,12 +66,14 @@ class OurModel:
         for some in within_bounds(documents.lengths[order], BATCH):
             rows = order[some]
             batch = collate(documents, rows)
-            for part in after_every_event(self.model, batch):
+            decoded = read_once(self.model, batch)
+            assert decoded is not None
+            for part in after_every_event(self.model, batch, decoded):
                 assert part.log_end is not None, f"{self.corpus.folder} has no ends of cases"
                 found = part.log_heads[:, columns].numpy()
                 place = starts[rows][part.rows] + part.places.numpy()
                 log_p[place] = np.insert(found, len(self.heads), part.log_end.numpy(), axis=1)
-            times = forecast_times(self.model, batch)
+            times = forecast_times(self.model, batch, decoded.ends)
             assert times is not None, f"{self.corpus.folder} has no times"
             medians = torch.stack([times.gap.quantile(0.5), times.rest.quantile(0.5)], dim=-1) / DAY
             row, event = batch.mask.nonzero(as_tuple=True)

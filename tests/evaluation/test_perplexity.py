@@ -17,7 +17,8 @@ from ssdvae.evaluation.options import EvaluateOptions
 from ssdvae.evaluation.perplexity import Tally, evaluate
 from ssdvae.models.base import LatentModel
 from ssdvae.models.latents import FramePosterior
-from tests.toys import FRAMES, WORDS, padded_documents, toy_exact, toy_model, toy_ssdvae
+from tests.models.test_cases import toy_cases
+from tests.toys import FRAMES, WORDS, padded_documents, toy_documents, toy_exact, toy_model, toy_ssdvae
 
 LENGTHS = [3, 1, 2, 3, 3]
 
@@ -169,3 +170,22 @@ def test_certainty_is_measured_too() -> None:
     assert scores["ppl"] == pytest.approx(1)
     assert scores["ppl_bound"] == 1
     assert tally.scores(words_scored=False)["ppl"] is None
+
+
+def test_events_with_ends_and_times() -> None:
+    torch.manual_seed(1)
+    model = toy_cases("rnnlm")
+    documents = toy_documents([3, 1, 2, 3])
+    events = int(documents.lengths.sum())
+    last = np.zeros(len(documents.frames), bool)
+    last[documents.starts + documents.lengths - 1] = True
+    times = 1e9 + 1e4 * np.arange(len(last))
+    cases = replace(documents, ends=last, times=times)
+    batch = collate(cases, np.arange(4))
+    with torch.no_grad():
+        terms = model.case_terms(batch, model.event_states(batch))
+    scores = evaluate(model, cases, EvaluateOptions(eval_batch=2))
+    nats = 4 * events * math.log(scores["ppl"]) - sum(float(term.sum()) for term in terms.values())
+    assert list(terms) == ["end", "time"]
+    assert scores["case_ppl"] == pytest.approx(math.exp(nats / events))
+    assert evaluate(toy_model("rnnlm"), documents, EvaluateOptions())["case_ppl"] is None

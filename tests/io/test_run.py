@@ -18,11 +18,11 @@ figure = st.none() | st.floats(1, 1e6)
 records = st.lists(st.fixed_dictionaries({"ppl": st.floats(1, 1e6), "frame_accuracy": st.floats(0, 1)}))
 
 
-@given(figure, figure, figure)
-def test_a_validation_is_judged_by_the_bound_then_the_words_then_the_frames(
-    bound: float | None, words: float | None, frames: float | None
+@given(figure, figure, figure, figure)
+def test_a_validation_is_judged_by_cases_then_the_bound_then_the_words_then_the_frames(
+    cases: float | None, bound: float | None, words: float | None, frames: float | None
 ) -> None:
-    scores = {"ppl_bound": bound, "ppl": words, "frame_ppl": frames}
+    scores = {"case_ppl": cases, "ppl_bound": bound, "ppl": words, "frame_ppl": frames}
     there = {name: value for name, value in scores.items() if value is not None}
     assert selection_metric(scores) == next(iter(there), None)
     assert selection_metric(there) == selection_metric(scores)

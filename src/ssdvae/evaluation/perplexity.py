@@ -18,6 +18,7 @@ from ssdvae.inference.posterior import infer_latents
 from ssdvae.io.progress import Advance, no_advance
 from ssdvae.io.scores import CONDITIONS_ON_TARGETS
 from ssdvae.models.base import LanguageModel, LatentModel, Model
+from ssdvae.models.cases import CaseModel
 from ssdvae.models.latents import FramePosterior, LatentPosterior
 from ssdvae.models.precision import autocast
 
@@ -33,6 +34,7 @@ class Tally:
     words: Tensor
     separators: Tensor
     nats: Tensor  # −log p(w | f) with frames inferred from the words themselves
+    case_nats: Tensor  # −log p of ends and times
     bound_nats: Tensor  # [S] −(bound on log p(w)) by the number of samples
     labelled: Tensor  # events whose frame is known to the evaluation
     correct: Tensor  # … and inferred
@@ -93,7 +95,7 @@ class Tally:
 
         ``ppl_with_separators`` counts separators too, which cost nothing. ``ppl_bound`` is the one to compare
         between models: ``ppl`` of a latent-variable model conditions on frames inferred from the very words
-        it predicts.
+        it predicts. ``case_ppl`` is that of events with ends and times, whose densities are per day.
         """
         by_samples = [_exp(nats / self.words) for nats in self.bound_nats]
         scores: dict[str, Any] = {
@@ -101,6 +103,7 @@ class Tally:
             "ppl_with_separators": _exp(self.nats / (self.words + self.separators)) if words_scored else None,
             "ppl_bound": by_samples[-1] if by_samples else None,
             "ppl_bound_by_samples": {str(s + 1): by_samples[s] for s in _shown(len(by_samples))} or None,
+            "case_ppl": self._case_ppl() if words_scored else None,
             "frame_accuracy": (self.correct / self.labelled).item() if self.labelled else None,
             # exp of the mean of −log q(known frame)
             "frame_ppl": _exp(self.frame_nats / self.labelled) if self.labelled else None,
@@ -113,6 +116,11 @@ class Tally:
             "words": int(self.words),
             "documents": int(self.documents),
         }
+
+    def _case_ppl(self) -> float | None:
+        """Return exp(−log p(words, ends, times) per event); None without ends and times."""
+        events = self.separators + self.documents
+        return _exp((self.nats + self.case_nats) / events) if self.case_nats else None
 
     def _share(self, correct: Tensor) -> float | None:
         """Return the accuracy of a part of the posterior; None for a model without parts."""
@@ -185,6 +193,9 @@ def evaluate(
         with autocast(settings.precision, model.device):
             if scoring is not None:
                 total.add(nats=-scoring.word_log_probs(batch, noise).double().sum())
+                if isinstance(scoring, CaseModel) and (scoring.end is not None or scoring.clock is not None):
+                    terms = scoring.case_terms(batch, scoring.event_states(batch)).values()
+                    total.add(case_nats=-sum(term.double().sum() for term in terms))
                 if samples:
                     # A model without latent variables has one row, which holds for any number of samples.
                     bounds = scoring.bounds(batch, samples, noise).double().sum(1)

@@ -7,7 +7,7 @@ over the documents, and one more separator at their ends, gives what ``Rollout.a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
@@ -22,7 +22,7 @@ from ssdvae.data.process import duration_text
 from ssdvae.inference.inputs import groups, to_batch
 from ssdvae.inference.output import Ranked, Row, ranked_everywhere, slot_columns, suggested_heads
 from ssdvae.io.progress import checkpoint
-from ssdvae.models.base import LanguageModel, Model, State, as_language_model
+from ssdvae.models.base import DecoderOutput, LanguageModel, Model, State, as_language_model
 from ssdvae.models.cases import CaseModel, forecast_times, log_ends
 from ssdvae.models.latents import LatentQuery, Latents, refuse_nan
 from ssdvae.models.times import DAY, TimeMixture
@@ -71,16 +71,30 @@ Part = tuple[Tensor, Tensor, Tensor, Tensor | None]
 """Documents, places, log p of heads if the case goes on, and of frames."""
 
 
-def after_every_event(model: LanguageModel, batch: Batch) -> Iterator[Prefixes]:
-    """Yield what follows each prefix of one event or more, no more than ``NUMBERS`` probabilities at once."""
-    ends, (rows, places) = log_ends(model, batch), batch.mask.nonzero(as_tuple=True)
+@torch.no_grad()
+def read_once(model: Model, batch: Batch) -> DecoderOutput | None:
+    """Return the states on documents with one more separator; None if each prefix must be read by itself."""
+    if not isinstance(model, CaseModel) or model.conditions_on_targets:
+        return None
+    longer = Batch.of_words(functional.pad(batch.tokens, (0, 0, 0, 1)))
+    latents = model.latents(LatentQuery.roll_out(longer, 0))
+    inputs, start = model.word_reader(longer.tokens), model.decoder.init_state(latents)
+    decoded: DecoderOutput = model.decoder(inputs, start, latents)
+    return replace(decoded, states=decoded.states[:, 1:], ends=decoded.ends[:, :-1])
+
+
+def after_every_event(
+    model: LanguageModel, batch: Batch, decoded: DecoderOutput | None = None
+) -> Iterator[Prefixes]:
+    """Yield what follows each prefix of one event or more, no more than ``NUMBERS`` probabilities at once.
+
+    ``decoded`` is what ``read_once`` returns, if it is there already.
+    """
+    decoded, (rows, places) = decoded or read_once(model, batch), batch.mask.nonzero(as_tuple=True)
+    ends = log_ends(model, batch, None if decoded is None else decoded.ends)
     size = max(1, NUMBERS // len(model.vocabulary))
-    if isinstance(model, CaseModel) and not model.conditions_on_targets:
-        with torch.no_grad():
-            longer = Batch.of_words(functional.pad(batch.tokens, (0, 0, 0, 1)))
-            latents = model.latents(LatentQuery.roll_out(longer, 0))
-            inputs, start = model.word_reader(longer.tokens), model.decoder.init_state(latents)
-            states = model.decoder(inputs, start, latents).states[:, 1:, 0]
+    if decoded is not None and isinstance(model, CaseModel):
+        states = decoded.states[:, :, 0]
         starts, next_heads = range(0, len(rows), size), torch.no_grad()(model.next_heads)
         pieces = ((rows[start : start + size], places[start : start + size]) for start in starts)
         parts: Iterable[Part] = ((*piece, *next_heads(states[piece])) for piece in pieces)
@@ -153,9 +167,9 @@ Times = tuple[TimeInterval | None, TimeInterval | None]
 """The time to the next event and the remaining time of a case; None where they are not known."""
 
 
-def times_after(model: Model, batch: Batch) -> list[list[Times]] | None:
+def times_after(model: Model, batch: Batch, decoded: DecoderOutput | None = None) -> list[list[Times]] | None:
     """Return the times after every event; None for a model or documents without times."""
-    found = forecast_times(model, batch)
+    found = forecast_times(model, batch, None if decoded is None else decoded.ends)
     if found is None or batch.times is None:
         return None
     lengths = batch.mask.sum(1).tolist()
@@ -241,9 +255,10 @@ def every_prefix(
 
 def _answers(model: LanguageModel, documents: Sequence[Document], top: int) -> list[list[Prefix]]:
     read = to_batch(model, documents)
-    times = times_after(model, read)
+    decoded = read_once(model, read)
+    times = times_after(model, read, decoded)
     answers: list[list[Prefix]] = [[] for _ in documents]
-    for part in after_every_event(model, read):
+    for part in after_every_event(model, read, decoded):
         heads = ranked_everywhere(
             suggested_heads(part.log_heads, model.vocabulary)[None], model.vocabulary, top
         )[0]

@@ -65,6 +65,7 @@ class MetricsLine(Record, extra="allow"):
     ppl: PositiveFloat | None = None
     ppl_with_separators: PositiveFloat | None = None
     ppl_bound: PositiveFloat | None = None
+    case_ppl: PositiveFloat | None = None
     frame_ppl: PositiveFloat | None = None
 
 
@@ -259,9 +260,11 @@ class Run:
 def selection_metric(metrics: Mapping[str, Any]) -> str | None:
     """Return the name of the metric that selects the best validation; lower is better.
 
-    It is what the model was trained for: the bound, the words or, of a model without words, the frames.
+    It is what the model was trained for: words with ends and times of cases, the bound, the words or, of a
+    model without words, the frames.
     """
-    return next((name for name in ("ppl_bound", "ppl", "frame_ppl") if metrics.get(name) is not None), None)
+    names = ("case_ppl", "ppl_bound", "ppl", "frame_ppl")
+    return next((name for name in names if metrics.get(name) is not None), None)
 
 
 def best_validation(validations: Sequence[Metrics]) -> Metrics | None:

@@ -137,7 +137,7 @@ class ExactModel(CaseModel, FrameModel):
         expectation, −Σ_f s_f log p(f, event | h). It is computed as one term, so that the arguments of an
         observed event are scored by its own frame alone.
         """
-        decoded = self._decode(batch, self._no_frames(batch))
+        decoded = self.decode_in_training(batch, self._no_frames(batch), noise)
         scored = self._score_decoded(batch, decoded, self.draw_words(noise))
         log_p = to_padded(scored.marginal(), batch.mask).sum(1)
         log_r = scored.posterior()
@@ -151,7 +151,7 @@ class ExactModel(CaseModel, FrameModel):
                 each = _reader_loss(log_q, log_r.detach(), batch, kappa)
                 terms[f"reader_{kappa}"] = to_padded(each, batch.mask).sum(1)
                 loss = loss + terms[f"reader_{kappa}"]
-        return self.with_case_terms(Loss(loss, terms), batch, decoded.ends)
+        return self.with_case_terms(Loss(loss, terms), batch, decoded.ends, noise)
 
     def _labels_shown(self, batch: Batch, noise: Noise) -> Int[Tensor, "B M"]:
         """Hide labels at random: all of them in half of the documents, a random share in the others."""

@@ -63,10 +63,10 @@ class RNNLM(CaseModel):
 
     def forward(self, batch: Batch, noise: Noise) -> Loss:
         latents = self.latents(LatentQuery.whole(batch, most_likely, noise))
-        decoded = self.decoder(self.word_reader(batch.tokens), self.decoder.init_state(latents), latents)
+        decoded = self.decode_in_training(batch, latents, noise)
         drawn, offsets = self.draw_words(noise), latents.word_offsets
         log_p = word_log_likelihood(self.decoder.output, decoded.states, batch, drawn, offsets).sum((1, 2))
-        return self.with_case_terms(Loss(-log_p, {"reconstruction": log_p}), batch, decoded.ends)
+        return self.with_case_terms(Loss(-log_p, {"reconstruction": log_p}), batch, decoded.ends, noise)
 
 
 class _DocumentReader(nn.Module):

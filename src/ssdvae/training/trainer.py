@@ -28,6 +28,7 @@ from ssdvae.io.progress import SILENT, Advance, Progress, no_advance
 from ssdvae.io.run import Run, State, selection_metric
 from ssdvae.io.weights import check_finite
 from ssdvae.models.base import as_frame_model
+from ssdvae.models.cases import CaseModel
 from ssdvae.models.exact import ExactModel
 from ssdvae.models.precision import explain_precision
 from ssdvae.training.loop import (
@@ -142,6 +143,8 @@ class Trainer:
             initialize_from_run(self.model, self.options.init)
         else:
             self.supervision.initialize_model()
+        if isinstance(self.model, CaseModel):
+            self.model.initialize_times(self.documents)
         return State(corpus=self.corpus.fingerprint)
 
     def restore(self) -> State:
@@ -282,10 +285,10 @@ class Trainer:
         return self.supervision.majority_accuracy(self.valid)
 
     def _warn_if_useless(self, name: str, figure: float) -> None:
-        """Warn once if the model does worse than a uniform guess."""
+        """Warn once if the model does worse than a uniform guess; ``case_ppl`` has densities."""
         frames = name == "frame_ppl"
         size = len(self.corpus.frames if frames else self.corpus.vocabulary)
-        if figure <= size or self.warned or not self.accelerator.is_main_process:
+        if name == "case_ppl" or figure <= size or self.warned or not self.accelerator.is_main_process:
             return
         self.warned = True
         log.warning(
