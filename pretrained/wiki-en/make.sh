@@ -73,9 +73,11 @@ if [ ! -e "$WORK/corpus" ]; then
   rm "$WORK/train.jsonl"
 fi
 
-# With VECTORS, a file of word vectors (pretrained/wiki-en/vectors.py writes one), training starts from them.
+# VECTORS and HEADS are files of word vectors (pretrained/wiki-en/vectors.py writes both): training starts from the
+# first, and a head that the model does not know is read as the nearest one in the second.
 [ -z "${VECTORS-}" ] || TRAIN="$TRAIN --vectors $VECTORS"
 if [ -e "$RUN" ]; then $SSDVAE train --resume "$RUN"; else $SSDVAE train "$WORK/corpus" --out "$RUN" $TRAIN; fi
 # The explorer shows the first hundred articles of the validation split, as they were before annotation.
 shown=$(find "$DATA/" -maxdepth 1 -name 'valid.jsonl*' | head -n 1)
-$SSDVAE pack "$RUN" --out "$OUT" ${FRAMENET:+--framenet "$FRAMENET"} ${shown:+--documents "$shown"} $PACK
+$SSDVAE pack "$RUN" --out "$OUT" ${FRAMENET:+--framenet "$FRAMENET"} ${shown:+--documents "$shown"} \
+  ${HEADS:+--word-vectors "$HEADS"} $PACK

@@ -1,9 +1,11 @@
 """Write a vector for each frequent word of some events: what a pretrained sentence encoder makes of it.
 
     python pretrained/wiki-en/vectors.py EVENTS.jsonl... --out vectors.txt
+    python pretrained/wiki-en/vectors.py EVENTS.jsonl... --out heads.txt --heads --words 22000 --width 96
 
 Each word is read alone; the mean of the encoder's states is reduced to its first principal components, which
-are scaled to one common size. ``ssdvae train --vectors`` starts from the file.
+are scaled to one common size. ``ssdvae train --vectors`` starts from the first file. ``ssdvae pack
+--word-vectors`` stores the second one: a head that the model does not know is read as the nearest one.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ SCALE = 0.3
 
 
 @torch.no_grad()
-def main(events: list[Path], out: Path, words: int, width: int, encoder: str) -> None:
+def main(events: list[Path], out: Path, words: int, width: int, encoder: str, heads: bool) -> None:
     counts = Counter(
         word.lower()
         for path in events
         for document in read_documents(path)
         for event in document.events
-        for word in event.values(len(SLOTS))
+        for word in event.values(len(SLOTS))[: 1 if heads else None]
         if word
     )
     chosen = [word for word, _ in counts.most_common(words)]
@@ -58,4 +60,5 @@ if __name__ == "__main__":
     parser.add_argument("--words", type=int, default=30_000)
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--heads", action="store_true", help="read no arguments of events")
     main(**vars(parser.parse_args()))
