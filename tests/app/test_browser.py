@@ -196,11 +196,11 @@ def test_documents_are_found_by_frame_and_words(open_view: Open) -> None:
     expect(page.locator(".answer .frame")).to_have_count(5)
 
 
-def test_two_models_go_along_from_view_to_view(browser: Browser, runs: list[Path]) -> None:
+def test_two_models_go_along_from_view_to_view(browser: Browser, runs: list[Path], spacy_model: Path) -> None:
     second = runs[0].parent / "again"
     if not second.exists():
         second.symlink_to(runs[0])
-    with serving([runs[0], second]) as both:
+    with serving([runs[0], second], spacy_model=str(spacy_model)) as both:
         opened = Opened(browser, both.link + "/read")
         page = opened.page
         page.locator("[name=e]").first.fill("chased ann dog")

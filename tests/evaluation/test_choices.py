@@ -66,7 +66,7 @@ def builder(count: int) -> ItemBuilder:
 def test_the_exact_model_scores_whole_documents_exactly() -> None:
     oracle = Oracle(World.embedded())
     reader, items = EventEncoder(oracle.vocabulary, lowercase=False), builder(12)
-    for options in ([m.options for m in items.masked()], [o.options for o in items.orders()]):
+    for options in ([m.question.options for m in items.masked()], [o.options for o in items.orders()]):
         scores = score_scripts(oracle, options, reader, SETTINGS)
         best = [[oracle.log_prob(script) for script in some] for some in options]
         assert scores == pytest.approx(np.array(best))

@@ -179,7 +179,7 @@ def test_events_with_ends_and_times() -> None:
     events = int(documents.lengths.sum())
     last = np.zeros(len(documents.frames), bool)
     last[documents.starts + documents.lengths - 1] = True
-    times = 1e9 + 1e4 * np.arange(len(last))
+    times = (1e9 + 1e4 * np.arange(len(last))).astype(np.float64)
     cases = replace(documents, ends=last, times=times)
     batch = collate(cases, np.arange(4))
     with torch.no_grad():

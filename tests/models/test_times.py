@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from ssdvae.data.batches import Batch
-from ssdvae.models.base import Model
 from ssdvae.models.cases import CaseModel, forecast_times
-from ssdvae.models.times import DAY, TimeMixture, time_features, time_targets
+from ssdvae.models.times import DAY, TimeMixture, time_targets
 from tests.models.test_cases import ended, toy_cases
-from tests.toys import noise, toy_documents
+from tests.toys import noise
 
 
 def mixture() -> TimeMixture:
@@ -105,30 +102,6 @@ def test_a_case_has_its_times_whatever_its_batch(model: CaseModel) -> None:
         mine, theirs, first = (getattr(x, name).quantile(0.5) for x in (whole, alone, before))
         torch.testing.assert_close(mine[2, :3], theirs[0])
         torch.testing.assert_close(mine[2, :1], first[0])  # what comes later says nothing
-
-
-def test_the_days_before_the_last_beginning() -> None:
-    times = torch.tensor([[0.0, DAY], [3 * DAY, 4 * DAY], [9 * DAY, 20 * DAY]]).double()
-    age = time_features(times, torch.tensor(3.0 * DAY).double())[..., -1]
-    expected = torch.tensor([math.log(4) / 2, 0, 0]).double()  # later cases count as the last one
-    torch.testing.assert_close(age, expected[:, None].expand(-1, 2))
-
-
-def test_the_last_beginning_is_that_of_the_training_split(model: CaseModel, tmp_path: Path) -> None:
-    documents = toy_documents([2, 3, 1])
-    times = np.full(documents.tokens.shape[0], 1e10)
-    times[documents.starts] = [5e8, 7e8, 6e8]
-    before = forecast_times(model, batch := timed([4, 1, 3]))
-    model.initialize_times(replace(documents, times=times))
-    model.save(tmp_path / "model", {})
-    loaded = Model.read(tmp_path / "model")
-    assert isinstance(loaded, CaseModel)
-    assert loaded.clock is not None
-    assert loaded.clock.latest.item() == 7e8
-    later = forecast_times(model, replace(batch, times=batch.times - 5e8))  # type: ignore[operator]
-    assert before is not None
-    assert later is not None
-    assert (before.rest.means != later.rest.means).any()
 
 
 def test_training_on_cases_drops_states_by_its_noise(model: CaseModel) -> None:

@@ -32,7 +32,7 @@ from ssdvae.evaluation.task import TASKS, Task, find_tasks
 from ssdvae.inference.inputs import to_numbers
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import atomic_write, sha256
-from ssdvae.io.limits import keep_freed_memory
+from ssdvae.io.limits import bound_kernels, keep_freed_memory
 from ssdvae.io.progress import SILENT, Progress
 from ssdvae.io.scores import Measurement, write_scores
 from ssdvae.models.base import Model, as_frame_model
@@ -105,6 +105,7 @@ def measure(
     among the observed ones of the training.
     """
     keep_freed_memory()
+    bound_kernels()
     corpus.check_names(model.vocabulary, model.frames, model.slots)
     settings = as_trained(settings, model.context_window)
     # Find all data and check all options before any work.

@@ -37,6 +37,7 @@ from ssdvae.extraction.classifier import (
     save_lexicon,
 )
 from ssdvae.io.errors import DataError, UserError, not_installed
+from ssdvae.io.limits import bound_kernels
 from ssdvae.io.progress import SILENT, Progress
 from ssdvae.io.records import Record, from_json, parse, read_json
 from ssdvae.io.weights import (
@@ -162,6 +163,7 @@ class EncoderAnnotator:
         sentences: Calibration | None = None,
         bare: Calibration | None = None,
     ) -> None:
+        bound_kernels()
         self.network, self.tokenizer, self.lexicon, self.frames = network, tokenizer, lexicon, tuple(frames)
         self.sentences, self.bare = sentences or Calibration(), bare or Calibration()
         self._number = {frame: number for number, frame in enumerate(self.frames)}

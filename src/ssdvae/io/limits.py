@@ -129,6 +129,20 @@ def memory_limit() -> int:
     return Limit("SSDVAE_MAX_MEMORY", physical).bytes
 
 
+KERNELS = "128"
+"""Kernels of products that oneDNN keeps; 1,024 by default, one for each shape."""
+
+
+@cache
+def bound_kernels() -> None:
+    """Let oneDNN keep few kernels; call it before the first product in bf16.
+
+    Batches differ in their shapes, and each shape has kernels of its own, about a megabyte each: by default
+    they take gigabytes in a long run. Those that every step needs stay.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", KERNELS)
+
+
 @cache
 def keep_freed_memory() -> None:
     """Let glibc give freed memory to the next tensor, instead of back to the system.

@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ssdvae.data.batches import Batch, Noise
-from ssdvae.data.documents import Documents
 from ssdvae.data.events import SLOTS, Slots
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.models.base import DecoderOutput, LanguageModel, Loss, Model
@@ -55,11 +54,6 @@ class CaseModel(LanguageModel):
         inputs = self.case_dropout(self.word_reader(batch.tokens), noise)
         decoded: DecoderOutput = self.decoder(inputs, self.decoder.init_state(latents), latents)
         return replace(decoded, states=self.case_dropout(decoded.states, noise))
-
-    def initialize_times(self, documents: Documents) -> None:
-        """Remember when the last case of the training split began."""
-        if self.clock is not None and documents.times is not None:
-            self.clock.latest.fill_(float(documents.times[documents.starts].max()))
 
     def separate_parts(self) -> list[nn.Module]:
         """Return the parts that learn from the others as they are."""

@@ -6,9 +6,6 @@ Both are mixtures of log-normals of 1 + x, x ≥ 0 in seconds, truncated at 0, s
 
 which integrates to one over x ≥ 0. The mixtures depend on the state of the model after the event, as a
 constant, so that what it learns of events stays as it was, and on a GRU over the times of the history.
-
-A log has an end: of the cases that began shortly before, it has only those that were soon over. So the GRU
-reads, too, how long before the last case of the training split a case began, 0 for later cases.
 """
 
 from __future__ import annotations
@@ -92,27 +89,21 @@ class TimeForecast:
     rest: TimeMixture
 
 
-def time_features(times: Float[Tensor, "B M"], latest: Float[Tensor, ""]) -> Float[Tensor, "B M 7"]:
-    """Return the time since the event before and since the first one, the time of the day and week, and the
-    days from the first event to the ``latest`` beginning of a case.
-    """
+def time_features(times: Float[Tensor, "B M"]) -> Float[Tensor, "B M 6"]:
+    """Return the time since the event before and since the first one, and the time of the day and week."""
     gaps = functional.pad(times.diff(dim=1), (1, 0)).clamp_min(0).log1p()
     elapsed = (times - times[:, :1]).clamp_min(0).log1p()
     day, week = (2 * math.pi * (times % period) / period for period in (DAY, WEEK))
-    age = ((latest - times[:, :1]).clamp_min(0) / DAY).log1p().expand_as(times)
-    parts = (gaps / 10, elapsed / 10, day.sin(), day.cos(), week.sin(), week.cos(), age / 2)
+    parts = (gaps / 10, elapsed / 10, day.sin(), day.cos(), week.sin(), week.cos())
     return torch.stack(parts, dim=-1)
 
 
 class TimeModel(nn.Module):
     """p(time to the next event) and p(remaining time) after each event."""
 
-    latest: Tensor
-
     def __init__(self, states: int) -> None:
         super().__init__()
-        self.register_buffer("latest", torch.zeros((), dtype=torch.float64))
-        self.gru = nn.GRU(7, HIDDEN, batch_first=True)
+        self.gru = nn.GRU(6, HIDDEN, batch_first=True)
         self.inner = nn.Linear(states + HIDDEN, 2 * HIDDEN)
         self.outer = nn.Linear(2 * HIDDEN, 2 * 3 * COMPONENTS)
         with torch.no_grad():  # from a second to half a year
@@ -123,7 +114,7 @@ class TimeModel(nn.Module):
         self, states: Float[Tensor, "B M h"], times: Float[Tensor, "B M"], noise: Noise | None = None
     ) -> TimeForecast:
         """Return the forecasts after each event from the states of the model there; ``noise`` in training."""
-        features = time_features(times, self.latest).nan_to_num().to(states.dtype)  # NaN at padding
+        features = time_features(times).nan_to_num().to(states.dtype)  # NaN at padding
         read = dropout(torch.cat([states.detach(), self.gru(features)[0]], dim=-1), DROPOUT, noise)
         parts = full_precision(self.outer(self.inner(read).relu()))
         parts = parts.view(*times.shape, 2, 3, COMPONENTS)

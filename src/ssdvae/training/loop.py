@@ -27,7 +27,7 @@ from ssdvae.data.vectors import Vectors
 from ssdvae.data.vocabulary import Inventory, Vocabulary
 from ssdvae.io.errors import UserError
 from ssdvae.io.files import real_path
-from ssdvae.io.limits import format_bytes, keep_freed_memory, memory_limit
+from ssdvae.io.limits import bound_kernels, format_bytes, keep_freed_memory, memory_limit
 from ssdvae.models.base import LanguageModel, Model, fastest_device
 from ssdvae.models.cases import CaseModel
 from ssdvae.models.precision import choose_precision
@@ -69,6 +69,7 @@ def with_precision(options: AnyTrainOptions) -> AnyTrainOptions:
 def new_accelerator(options: TrainOptions, folder: Path | None = None) -> Accelerator:
     """Return the devices and processes of a run, whose precision is decided."""
     keep_freed_memory()
+    bound_kernels()
     # Accelerate remembers the precision of the first run in this interpreter and refuses any other.
     AcceleratorState._reset_state()
     # Several processes without a GPU find each other only when told that the CPU is meant.

@@ -28,7 +28,6 @@ from ssdvae.io.progress import SILENT, Advance, Progress, no_advance
 from ssdvae.io.run import Run, State, selection_metric
 from ssdvae.io.weights import check_finite
 from ssdvae.models.base import as_frame_model
-from ssdvae.models.cases import CaseModel
 from ssdvae.models.exact import ExactModel
 from ssdvae.models.precision import explain_precision
 from ssdvae.training.loop import (
@@ -143,8 +142,6 @@ class Trainer:
             initialize_from_run(self.model, self.options.init)
         else:
             self.supervision.initialize_model()
-        if isinstance(self.model, CaseModel):
-            self.model.initialize_times(self.documents)
         return State(corpus=self.corpus.fingerprint)
 
     def restore(self) -> State:
