@@ -11,13 +11,13 @@
 # FRAMENET  FrameNet 1.7, whose definitions the explorer shows; by default FRAMES, if that is FrameNet
 # MEND      set it if the events are of the version that wrote no complements: complete.py mends them, and
 #           keeps the first MEND events of each article
-# WORK      folder for everything that is made; RUN (WORK/run) and OUT (WORK/model) may be elsewhere
+# WORK      folder for everything that is made; RUN (WORK/run) and OUT (WORK/wiki-en) may be elsewhere
 # The options of each step are those of the model in the package; ANNOTATE, PREPARE, TRAIN and PACK replace them.
 set -eu
 : "${DATA:?a folder with raw*.jsonl.gz, or with train*.jsonl.gz, valid.jsonl.gz and test.jsonl.gz}"
 : "${FRAMES:?FrameNet, a saved annotator or a lexicon}"
 WORK=${WORK:-work} SSDVAE=${SSDVAE:-ssdvae}
-RUN=${RUN:-$WORK/run} OUT=${OUT:-$WORK/model}
+RUN=${RUN:-$WORK/run} OUT=${OUT:-$WORK/wiki-en}
 ANNOTATE=${ANNOTATE---encoder minilm}
 PREPARE=${PREPARE---vocabulary 30000 --frames 800 --soft-labels}
 TRAIN=${TRAIN---hidden 384 --embedding 128 --layers 1 --context-vector 64 --candidates 6 --sampled-words 1000 \

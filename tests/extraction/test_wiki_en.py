@@ -61,7 +61,7 @@ def _make_model(data: Path, tmp_path: Path) -> None:
     made = [subprocess.run(["sh", script], env=environment, capture_output=True, text=True) for _ in range(2)]
     assert [run.returncode for run in made] == [0, 0], made[0].stderr + made[1].stderr
     assert "extract" not in made[1].stderr
-    (inferred,) = ssdvae.infer(tmp_path / "work" / "model", [["played she guitar"]])
+    (inferred,) = ssdvae.infer(tmp_path / "work" / "wiki-en", [["played she guitar"]])
     assert inferred.events[0].frame in ("Being_born", "Competition", "Win_prize", "Becoming")
 
 

@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 from ssdvae.data.corpus import Corpus
-from ssdvae.io.weights import load_weights
+from ssdvae.io.weights import compact, load_weights
 from ssdvae.training.options import TrainOptions
 from ssdvae.training.train import train
 from tests.training.conftest import corpus as corpus
@@ -41,3 +42,14 @@ def test_the_same_seed_gives_the_same_file(corpus: Corpus, tmp_path: Path) -> No
         run = train(corpus, tmp_path / name, TrainOptions.of(small))
         digests.add(hashlib.sha256((run.folder / "model.safetensors").read_bytes()).hexdigest())
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize("largest", [0, 32_767, 32_768, 2**31 - 1])
+@pytest.mark.parametrize("least", [0, -32_768, -32_769])
+def test_compact_changes_no_number(least: int, largest: int) -> None:
+    values = torch.tensor([least, largest], dtype=torch.int32)
+    stored = compact(values)
+    assert torch.equal(stored.to(torch.int32), values)
+    assert stored.element_size() == (2 if least >= -32_768 and largest <= 32_767 else 4)
+    for others in (values.double(), values > 0, values[:0]):
+        assert compact(others) is others

@@ -54,6 +54,15 @@ def save_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
         _sort_metadata(temporary)
 
 
+def compact(values: Tensor) -> Tensor:
+    """Return whole numbers in 16 bits, if they all fit; models are loaded with the types that they have."""
+    if values.is_floating_point() or values.dtype == torch.bool or not values.numel():
+        return values
+    small = torch.iinfo(torch.int16)
+    fits = small.min <= int(values.min()) and int(values.max()) <= small.max
+    return values.to(torch.int16) if fits else values
+
+
 def _sort_metadata(path: Path) -> None:
     """Sort the metadata of a file, which safetensors writes in no order: the same weights, the same bytes."""
     with open(path, "rb+") as file:

@@ -26,6 +26,7 @@ from ssdvae.io.weights import (
     assign_weights,
     check_finite,
     check_shapes,
+    compact,
     load_metadata,
     load_weights,
     save_weights,
@@ -120,7 +121,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
         from ssdvae.models.cases import CaseModel
 
         assert isinstance(self, Model)
-        weights = self.weights_to_publish()
+        weights = {name: compact(x) for name, x in self.weights_to_publish().items()}
         # Before anything is written: what was saved before stays whole.
         check_finite(weights, "the model is not saved")
         with atomic_write(save_directory / "config.json") as path:
