@@ -21,6 +21,14 @@ from ssdvae.models.base import Model
 log = logging.getLogger(__name__)
 
 
+def _names(ids: Iterable[str]) -> pa.ChunkedArray:
+    """Return ids as a column. Not by ``pa.array``, which imports pandas: a third of a second."""
+    builder = pa.lib.StringBuilder()
+    for id in ids:
+        builder.append(id)
+    return pa.chunked_array([builder.finish()])
+
+
 def to_numbers(model: Model, documents: Iterable[Document], lowercase: bool | None = None) -> Documents:
     """Return documents in the numbers of a model, each word as it is read (``lookup``).
 
@@ -32,7 +40,7 @@ def to_numbers(model: Model, documents: Iterable[Document], lowercase: bool | No
     frames = [model.frames.id(event.frame) for event in events]
     times = [math.nan if event.time is None else event.time for event in events]
     return Documents.of_events(
-        pa.chunked_array([[document.id for document in found]], pa.string()),
+        _names([document.id for document in found]),
         np.array(words, np.int32).reshape(-1, len(model.slots)),
         np.array(frames, np.int32),
         np.array([len(document.events) for document in found], np.int32),
