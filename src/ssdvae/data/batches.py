@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from ssdvae.data.documents import Documents, LazyConcat
+from ssdvae.data.documents import Documents
 from ssdvae.io.progress import checkpoint
 
 EVENTS = 20
@@ -156,7 +156,7 @@ def collate(
     ``observed`` has the observed frames of all events, as ``mask_frames`` returns them; by default none is.
     """
 
-    def gathered(values: NDArray[Any] | LazyConcat, padding: int | float) -> Tensor:
+    def gathered(values: Any, padding: int | float) -> Tensor:
         found = torch.from_numpy(documents.gather(values, rows, padding))
         return found.long() if found.dtype == torch.int32 else found
 
