@@ -100,7 +100,7 @@ def test_cases_are_ranked_by_their_mean_with_the_event_at_fault(tmp_path: Path) 
     assert [one.id for one in found] == [document.id for document in documents[:3]]
     for one, document in zip(found, documents, strict=False):
         assert one.scored.nats == pytest.approx(max(event.nats for event in document.events))
-    assert "the event at fault" in next(tables(found))[0]
+    assert "most surprising event" in next(tables(found))[0]
     ssdvae.write_answers(found, tmp_path / "cases.parquet")
     columns = pd.read_parquet(tmp_path / "cases.parquet")
     assert columns["document_nats"].tolist() == pytest.approx([d.nats for d in documents[:3]])

@@ -599,7 +599,7 @@ def _is_odd(event: ScoredEvent) -> bool:
 
 
 def _surprise(event: ScoredEvent, slots: Slots) -> str:
-    """Return how surprising an event is after those before it, in words, and which word is to blame."""
+    """Return how surprising an event is after those before it, in words, and which word surprises most."""
     nats = f"{event.nats:.1f} nats"
     if event.percentile is None:
         return nats

@@ -106,7 +106,7 @@ def anomaly_table(found: Sequence[Anomaly]) -> TableText:
     )
     if found[0].by == "case":
         return table_of(
-            "the most surprising cases, with the event at fault",
+            "the most surprising cases, with their most surprising event",
             found,
             ("case", "{0.id}"),
             ("percentile", lambda one: _share(one.document.percentile)),

@@ -389,7 +389,7 @@ class Anomaly:
 def _ranked_by(
     document: ScoredDocument, medians: Sequence[float], by: Literal["event", "case"]
 ) -> list[tuple[float, int]]:
-    """Return what to rank: nats and place of each event, or those of the case and the place at fault."""
+    """Return what to rank: nats and place of each event, or of the case and its most surprising one."""
     events = [(event.nats - medians[min(place, 1)], place) for place, event in enumerate(document.events)]
     return events if by == "event" else [(document.mean_nats, max(events)[1])]
 

@@ -1,4 +1,4 @@
-"""Cases of a log on a page: those that deviate, with the event at fault, and where running ones may go."""
+"""Cases of a log on a page: those that deviate, and at which event, and where running ones may go."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def unusual_cases(
     ]
     return [
         f"Of {total:,} cases, those whose events are the most surprising on average, in nats "
-        "(−log p), and the event at fault: what happened there, whether it came late or early, and what was "
-        "expected. The percentile compares the case with the validation split.",
+        "(−log p), and the most surprising one: what happened there, whether it came late or early, and "
+        "what was expected. The percentile compares the case with the validation split.",
         Table(
             f"The {len(rows)} most unusual cases",
-            ["case", "percentile", "event at fault", "nats", "time", "expected"],
+            ["case", "percentile", "most surprising event", "nats", "time", "expected"],
             rows,
             names=5,
         ),
