@@ -91,7 +91,7 @@ def test_a_model_without_scripts_needs_a_corpus(packed: Path, capsys: pytest.Cap
 
 
 def test_the_packaged_model_is_explained(ask: Ask) -> None:
-    (record,) = records(ask("explain", "wiki-en", "--rows", "3", "--json"))
+    (record,) = records(ask("explain", "wiki-en", "--rows", "3", "--min-count", "1", "--json"))
     assert len(record["words"]["frames_given_words"]) == 3
     assert record["transitions"]["lift"]
 

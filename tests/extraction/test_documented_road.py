@@ -41,9 +41,8 @@ def test_the_documented_road(place: Path, spacy_model: Path, capsys: pytest.Capt
         *("extract", "annotate", "prepare", "train", "evaluate", "infer", "score", "report"),
     ]
     for words in road:
-        given = [str(spacy_model) if word == "en_core_web_sm" else word for word in words]
-        more = ["--preset", "tiny"] if words[0] == "train" else []
-        assert main([*given, *more]) == 0, capsys.readouterr().err
+        more = {"train": ["--preset", "tiny"], "extract": ["--spacy-model", str(spacy_model)]}
+        assert main([*words, *more.get(words[0], [])]) == 0, capsys.readouterr().err
     assert len((place / "inferred.jsonl").read_text().splitlines()) == 40
     assert "Departing" in (place / "report.html").read_text()
     documents = list(read_documents(place / "framed.jsonl"))

@@ -41,7 +41,7 @@ def words_of(example: str) -> tuple[list[str], str]:
     typed, _, command = example.rpartition(" | ")
     program, *words = shlex.split(command)
     assert program == "ssdvae"
-    return words, "\n".join(shlex.split(typed)[1:])
+    return words, "\n".join(shlex.split(typed)[1:]).replace("\\n", "\n")
 
 
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spacy_model: Path) -> None:

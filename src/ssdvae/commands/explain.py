@@ -52,8 +52,8 @@ def explain(
     >>> ssdvae.explain("runs/first", before="Arrest").before.strongest()
     >>> ssdvae.explain("runs/first", compare="groups.csv").comparison.found()
 
-    By default the corpus is that of the run. A model of the package is explained by scripts that it
-    generated, if no corpus is named.
+    By default the corpus is that of the run. A packed model is explained by the documents that were packed
+    with it, if no corpus is named.
     """
     from ssdvae.analysis import explain as analysis
     from ssdvae.commands.coerce import as_corpus, as_model, folder_of, own_corpus
@@ -66,7 +66,10 @@ def explain(
     folder = None if isinstance(run, Model) else folder_of(run)
     documents = shown_documents(model, found, folder, chosen.split)
     if found is None:
-        log.info(f"{run} has no corpus of its own: it is shown on scripts that it generated")
+        log.info(
+            f"{run} has no corpus of its own: it is shown on the {len(documents)} documents that were packed "
+            "with it; with --min-count 1 also on what is rare in them"
+        )
     groups = None if chosen.compare is None else _groups(chosen.compare, found, documents.ids.to_pylist())
     with resolve(progress).task("reading", len(documents)) as advance:
         return analysis.explain(model, documents, chosen, advance, groups)
