@@ -145,6 +145,7 @@ def test_a_script_is_built_from_suggestions(open_view: Open) -> None:
     page.get_by_role("region", name="Frames").locator("a").nth(1).click()
     expect(page.locator("[name=pin]")).not_to_have_value("")
     expect(page.get_by_role("region", name="Frames")).to_have_count(0)
+    expect(page.locator("html.scripted")).to_be_attached()  # the new page listens
     page.locator("[name=pin]").fill("")
     expect(page.get_by_role("region", name="Frames")).to_be_visible()
     taken = events.first
@@ -213,6 +214,7 @@ def test_two_models_go_along_from_view_to_view(browser: Browser, runs: list[Path
         expect(page.get_by_role("region", name="Events, again")).to_be_visible()
         page.get_by_role("link", name="Fill", exact=True).click()
         expect(page).to_have_url(re.compile("/fill"))
+        expect(page.locator("html.scripted")).to_be_attached()  # the new page listens
         page.locator("[name=e]").nth(1).fill("?")
         candidate = page.locator("#found th a").first
         text = candidate.inner_text()
