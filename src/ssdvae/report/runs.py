@@ -137,7 +137,9 @@ def data_tables(runs: Sequence[ReportedRun]) -> Iterator[Table | Text]:
         if run.corpus is None and run.trained_here:
             yield absent(f"The corpus of {run.name} cannot be opened any more.")
         elif run.corpus is None:
-            yield absent(f"{run.name} has no corpus of its own: it is shown on the documents that were packed with it.")
+            yield absent(
+                f"{run.name} has no corpus of its own: it is shown on the documents that were packed with it."
+            )
 
 
 def runs_table(runs: Sequence[ReportedRun]) -> Table:
