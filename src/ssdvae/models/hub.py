@@ -177,7 +177,7 @@ class SavedModel(ModelHubMixin, library_name="ssdvae", tags=["events", "scripts"
 
 
 class ModelFile(Record, extra="allow"):
-    """What ``config.json`` has beside the options of the model."""
+    """The part of ``config.json`` that is no option of the model: slots, columns, windows, cases."""
 
     reading: ContextWindow = ContextWindow()
     slots: Annotated[Slots, Field(strict=False), AfterValidator(check_slots)] = SLOTS
